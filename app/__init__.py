@@ -1,0 +1,1 @@
+"""Memory Bouncer: the service that judges what coding agents want to remember."""

@@ -1,0 +1,242 @@
+"""The tables, and nothing else. Each has one owner module, named in its docstring."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, Column, ForeignKey, Index, Text, UniqueConstraint, text
+from sqlmodel import Field, SQLModel
+
+from app.db import UtcDateTime, Vector, VectorBytes, metadata, new_id
+
+LIVE = "status IN ('pending', 'stored')"
+
+
+class Table(SQLModel):
+    """Base of all tables."""
+
+    metadata = metadata
+
+
+class Project(Table, table=True):
+    """A project (owner: `projects`). ``revision`` counts the changes to its entries."""
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    name: str = Field(unique=True)
+    level: str | None = None
+    revision: int = 0
+    documents_revision: int = 0
+    created_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class Call(Table, table=True):
+    """A memory tool call, the unit of idempotency (owner: `reviews`). Open while its model is being asked."""
+
+    __table_args__ = (UniqueConstraint("session_id", "tool_call_id"),)
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    project_id: str = Field(foreign_key="project.id", index=True)
+    session_id: str
+    tool_call_id: str
+    request_hash: str
+    open_until: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
+    created_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class Review(Table, table=True):
+    """One judgement of one candidate (owner: `reviews`)."""
+
+    __table_args__ = (
+        Index("ix_review_project_id_id", "project_id", "id"),
+        Index("ix_review_cache_key", "cache_key"),
+        Index("ix_review_session_id_verdict", "session_id", "verdict"),
+    )
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    call_id: str = Field(foreign_key="call.id", index=True)
+    project_id: str = Field(foreign_key="project.id")
+    session_id: str
+    tool_call_id: str
+    position: int
+    agent: str
+    agent_id: str | None = None
+    store: str
+    tool: str
+    operation: str
+    key: str | None = None
+    store_id: str | None = None
+    text: str = Field(sa_type=Text)
+    text_hash: str
+    hygiene_read: bool = False
+    reminder: bool = True
+
+    verdict: str | None = None
+    reasons: list[str] = Field(default_factory=list, sa_type=JSON)
+    message: str = Field(default="", sa_type=Text)
+    suggested_text: str | None = Field(default=None, sa_type=Text)
+    facts: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    evidence: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    entry_id: str | None = Field(default=None, foreign_key="entry.id", index=True)
+    possible_duplicate_id: str | None = None
+
+    level: str
+    reviewer: str = ""
+    fault: str | None = None
+    fault_detail: str | None = None
+    model: str | None = None
+    prompt_hash: str | None = None
+    cache_key: str | None = None
+    input_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_read_tokens: int = 0
+    output_tokens: int = 0
+    attempts: int = 0
+    cost_microdollars: int = Field(default=0, sa_type=BigInteger)
+    latency_ms: int = 0
+
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    decided_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    stored_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class Entry(Table, table=True):
+    """An approved memory (owner: `entries`).
+
+    The two partial unique indexes make it impossible, whatever happens at once in however many processes, that
+    equal texts are both live or that a project has two STATE entries.
+    """
+
+    __table_args__ = (
+        Index("ix_entry_project_id_revision", "project_id", "revision"),
+        Index("ix_entry_project_id_id", "project_id", "id"),
+        Index("ix_entry_store_store_id", "project_id", "store", "store_id"),
+        Index("ix_entry_text_hash", "project_id", "text_hash"),
+        Index(
+            "uq_entry_live_text",
+            "project_id",
+            "text_hash",
+            unique=True,
+            sqlite_where=text(LIVE),
+            postgresql_where=text(LIVE),
+        ),
+        Index(
+            "uq_entry_one_state",
+            "project_id",
+            unique=True,
+            sqlite_where=text(f"category = 'STATE' AND {LIVE}"),
+            postgresql_where=text(f"category = 'STATE' AND {LIVE}"),
+        ),
+    )
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    project_id: str = Field(foreign_key="project.id")
+    category: str
+    status: str
+    version: int = 1
+    text: str = Field(sa_type=Text)
+    text_hash: str
+    key: str | None = None
+    store: str
+    store_id: str | None = None
+    review_id: str | None = None
+    session_id: str | None = None
+    agent: str | None = None
+    revision: int
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    updated_at: datetime = Field(sa_type=UtcDateTime)
+    expires_at: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
+
+
+class EntryVersion(Table, table=True):
+    """A next or earlier text of an entry (owner: `entries`). ``pending`` until the store reports the update."""
+
+    __table_args__ = (UniqueConstraint("entry_id", "version"),)
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    entry_id: str = Field(foreign_key="entry.id", index=True)
+    version: int
+    status: str
+    text: str = Field(sa_type=Text)
+    category: str
+    key: str | None = None
+    store_id: str | None = None
+    review_id: str | None = None
+    session_id: str | None = None
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    expires_at: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
+
+
+class EntryVector(Table, table=True):
+    """Embedding of an entry's text (owner: `neighbours`)."""
+
+    __tablename__ = "entry_vector"
+
+    entry_id: str = Field(sa_column=Column(ForeignKey("entry.id", ondelete="CASCADE"), primary_key=True))
+    vector: Vector = Field(sa_type=VectorBytes)
+
+    model_config = {"arbitrary_types_allowed": True}
+
+
+class EmbeddingSpace(Table, table=True):
+    """The one embedding model whose vectors are stored (owner: `neighbours`); guards against mixing models."""
+
+    __tablename__ = "embedding_space"
+
+    id: int = Field(default=1, primary_key=True)
+    model: str
+    dimension: int
+
+
+class Document(Table, table=True):
+    """A document of a project (owner: `documents`)."""
+
+    __table_args__ = (UniqueConstraint("project_id", "path"),)
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    project_id: str = Field(foreign_key="project.id")
+    path: str
+    sha256: str
+    updated_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class PassageRow(Table, table=True):
+    """A passage of a document with its embedding (owner: `documents`)."""
+
+    __tablename__ = "passage"
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    document_id: str = Field(sa_column=Column(ForeignKey("document.id", ondelete="CASCADE"), index=True))
+    position: int
+    heading: str
+    text: str = Field(sa_type=Text)
+    vector: Vector = Field(sa_type=VectorBytes)
+
+    model_config = {"arbitrary_types_allowed": True}
+
+
+class BudgetWindow(Table, table=True):
+    """The current span of a budget with its sums in micro-dollars (owner: `budget`)."""
+
+    __tablename__ = "budget_window"
+    __table_args__ = (UniqueConstraint("scope", "period", "starts_at"),)
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    scope: str
+    period: str
+    starts_at: datetime = Field(sa_type=UtcDateTime)
+    spent: int = Field(default=0, sa_type=BigInteger)
+    reserved: int = Field(default=0, sa_type=BigInteger)
+
+
+class LedgerLine(Table, table=True):
+    """One reservation and what became of it, in micro-dollars (owner: `budget`). Settled once, never changed after."""
+
+    __tablename__ = "ledger"
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    window_id: str = Field(foreign_key="budget_window.id", index=True)
+    call_id: str = Field(foreign_key="call.id", index=True)
+    reserved: int = Field(sa_type=BigInteger)
+    settled: int | None = Field(default=None, sa_type=BigInteger)
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    expires_at: datetime = Field(sa_type=UtcDateTime, index=True)
+    settled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)

@@ -1,0 +1,127 @@
+"""From facts to a verdict, by plain rules and without I/O.
+
+The order of the rules is the order of the functions' lines; the first that applies decides. The caller's own label
+of a category never counts.
+"""
+
+from typing import assert_never
+
+from app.schemas import (
+    Brief,
+    Category,
+    Decision,
+    EntryStatus,
+    Facts,
+    FailurePolicy,
+    Neighbour,
+    Operation,
+    Reason,
+    Scope,
+    Verdict,
+)
+
+REFUSALS = frozenset({Verdict.REWRITE, Verdict.UPDATE, Verdict.DUPLICATE, Verdict.REJECT})
+
+
+def decide(
+    facts: Facts,
+    brief: Brief,
+    *,
+    secret: bool = False,
+    replaces: str | None = None,
+    may_supersede: frozenset[str] = frozenset(),
+) -> Decision:
+    """The verdict that follows from the facts.
+
+    Args:
+        facts: what the reviewer found.
+        brief: what it was shown; labels in the facts refer to it.
+        secret: a secret was found in the text.
+        replaces: id of the entry that the agent's own update call replaces.
+        may_supersede: ids of entries that this session was told to update, in a store that cannot update: a new
+            item may take their place.
+    """
+    if secret:
+        return Decision(verdict=Verdict.REJECT, reasons=(Reason.SECRET,))
+    if facts.addresses_reader:
+        return Decision(verdict=Verdict.REJECT, reasons=(Reason.INJECTION,))
+    return (
+        _duplicate(facts, brief, replaces)
+        or _restatement(facts)
+        or _update(facts, brief, replaces, may_supersede)
+        or _quality(facts)
+    )
+
+
+def combine(verdicts: list[Verdict]) -> Verdict:
+    """The verdict on a whole tool call: approved only if every text is; a refusal outweighs a held text."""
+    for verdict in (Verdict.REJECT, Verdict.REWRITE, Verdict.UPDATE, Verdict.DUPLICATE, Verdict.HELD):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.APPROVE
+
+
+def _duplicate(facts: Facts, brief: Brief, replaces: str | None) -> Decision | None:
+    twin = _neighbour(brief, facts.duplicate_of)
+    # An unconfirmed entry may never have reached the store, so it refuses nobody.
+    if twin is None or twin.entry_id == replaces or twin.status is EntryStatus.UNCONFIRMED:
+        return None
+    return Decision(verdict=Verdict.DUPLICATE, reasons=(Reason.DUPLICATE,), entry=twin.label)
+
+
+def _restatement(facts: Facts) -> Decision | None:
+    if facts.restates is None:
+        return None
+    return Decision(verdict=Verdict.DUPLICATE, reasons=(Reason.RESTATES_DOCUMENT,), passage=facts.restates.passage)
+
+
+def _update(
+    facts: Facts, brief: Brief, replaces: str | None, may_supersede: frozenset[str]
+) -> Decision | None:
+    second_state = facts.category is Category.STATE and brief.state is not None
+    target = brief.state if second_state else _neighbour(brief, facts.supersedes)
+    if target is None or target.entry_id == replaces or target.status is EntryStatus.UNCONFIRMED:
+        return None
+    if target.entry_id in may_supersede:
+        # Still to pass the rules of quality; the entry is carried along so that it becomes its next version.
+        decision = _quality(facts)
+        return decision.model_copy(update={"entry": target.label}) if decision.verdict is Verdict.APPROVE else decision
+    reasons = (Reason.SECOND_STATE,) if second_state else ()
+    return Decision(verdict=Verdict.UPDATE, reasons=reasons, entry=target.label)
+
+
+def _quality(facts: Facts) -> Decision:
+    if facts.category is Category.NONE or not facts.durable:
+        return _not_durable(facts)
+    if facts.category in (Category.RULE, Category.DISCOVERY) and facts.scope is not None:
+        match facts.scope:
+            case Scope.RESOURCE:
+                return Decision(verdict=Verdict.REWRITE, reasons=(Reason.TOO_SPECIFIC,))
+            case Scope.PLATITUDE:
+                return Decision(verdict=Verdict.REWRITE, reasons=(Reason.TOO_GENERIC,))
+            case Scope.PATTERN:
+                pass
+            case _:
+                assert_never(facts.scope)
+    faults = [
+        reason
+        for reason, applies in (
+            (Reason.NO_WHY, facts.category is Category.DECISION and facts.gives_why is False),
+            (Reason.NOT_SELF_CONTAINED, not facts.self_contained),
+            (Reason.SEVERAL_FACTS, not facts.single_fact),
+        )
+        if applies
+    ]
+    if faults:
+        return Decision(verdict=Verdict.REWRITE, reasons=tuple(faults))
+    return Decision(verdict=Verdict.APPROVE)
+
+
+def _not_durable(facts: Facts) -> Decision:
+    reasons = (Reason.SESSION_SUMMARY,) if facts.category is Category.NONE else (Reason.EPHEMERAL,)
+    salvage = bool(facts.suggested_text and facts.suggested_text.strip())
+    return Decision(verdict=Verdict.REWRITE if salvage else Verdict.REJECT, reasons=reasons)
+
+
+def _neighbour(brief: Brief, label: str | None) -> Neighbour | None:
+    return next((n for n in brief.neighbours if n.label == label), None) if label else None

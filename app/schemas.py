@@ -1,0 +1,449 @@
+"""Every shape that crosses a boundary: facts, decisions, requests and responses.
+
+The words are those of docs/architecture.md. Money is integer micro-dollars, time is timezone-aware UTC, and ids
+are opaque strings.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+
+class Category(StrEnum):
+    """What kind of memory a text is; exactly one, NONE for a text that is no memory."""
+
+    STATE = "STATE"
+    DECISION = "DECISION"
+    RULE = "RULE"
+    DISCOVERY = "DISCOVERY"
+    QUIRK = "QUIRK"
+    NONE = "NONE"
+
+
+class Verdict(StrEnum):
+    """What follows from the facts. ``held`` means that nobody could judge; it is neither approval nor refusal."""
+
+    APPROVE = "approve"
+    REWRITE = "rewrite"
+    UPDATE = "update"
+    DUPLICATE = "duplicate"
+    REJECT = "reject"
+    HELD = "held"
+
+
+class Scope(StrEnum):
+    """How far a RULE or DISCOVERY reaches: one resource, a pattern worth keeping, or so far that it says nothing."""
+
+    RESOURCE = "resource"
+    PATTERN = "pattern"
+    PLATITUDE = "platitude"
+
+
+class Reason(StrEnum):
+    """Stable machine word for each reason; texts for people are in the hook's ``REASONS`` table."""
+
+    SESSION_SUMMARY = "session_summary"
+    TOO_SHORT = "too_short"
+    NOT_SELF_CONTAINED = "not_self_contained"
+    TOO_SPECIFIC = "too_specific"
+    TOO_GENERIC = "too_generic"
+    EPHEMERAL = "ephemeral"
+    NO_WHY = "no_why"
+    SEVERAL_FACTS = "several_facts"
+    RESTATES_DOCUMENT = "restates_document"
+    DUPLICATE = "duplicate"
+    SECOND_STATE = "second_state"
+    SECRET = "secret"  # noqa: S105 - the name of a reason, not a password
+    INJECTION = "injection"
+    TOO_LONG = "too_long"
+
+
+class Level(StrEnum):
+    """How far a project's candidates go. ``model`` is the opt-in to the paid second model."""
+
+    GATE = "gate"
+    OFFLINE = "offline"
+    MODEL = "model"
+
+
+class Operation(StrEnum):
+    """What the agent's tool call does to the store."""
+
+    WRITE = "write"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+class EntryStatus(StrEnum):
+    """Where an approved memory stands between the review and the store."""
+
+    PENDING = "pending"
+    STORED = "stored"
+    UNCONFIRMED = "unconfirmed"
+    SUPERSEDED = "superseded"
+    DELETED = "deleted"
+
+
+class FailurePolicy(StrEnum):
+    """What the hook does with a write that nobody could judge."""
+
+    ALLOW = "allow"
+    HOLD = "hold"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class Model(BaseModel):
+    """Base of all shapes: immutable, and strangers among the fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# --- what a reviewer is given and what it finds -----------------------------------------------------------------
+
+
+class Neighbour(Model):
+    """A stored entry near the candidate, under the label that the reviewer may name it by (``E1``, ``E2``, …)."""
+
+    label: str
+    entry_id: str
+    category: Category
+    text: str
+    version: int
+    store_id: str | None
+    status: EntryStatus
+    similarity: float = Field(description="Cosine of the embeddings, -1 to 1.")
+
+
+class Passage(Model):
+    """A passage of the project's documents near the candidate, labelled ``P1``, ``P2``, …"""
+
+    label: str
+    path: str
+    heading: str
+    text: str
+    similarity: float
+
+
+class Brief(Model):
+    """All that a reviewer may know of one candidate."""
+
+    text: str
+    project: str
+    operation: Operation
+    key: str | None
+    neighbours: tuple[Neighbour, ...]
+    passages: tuple[Passage, ...]
+
+    @property
+    def state(self) -> Neighbour | None:
+        """The project's one STATE entry among the neighbours, if there is one."""
+        return next((n for n in self.neighbours if n.category is Category.STATE), None)
+
+
+class Restatement(Model):
+    """A claim that the candidate only says what a passage says, with the passage's exact words as evidence."""
+
+    passage: str = Field(description="Label of a given passage.")
+    quote: str = Field(description="Words copied exactly from that passage.")
+
+
+class Facts(Model):
+    """What a reviewer found. No decision: `app.policy.decide` turns facts into a verdict."""
+
+    category: Category
+    durable: bool
+    self_contained: bool
+    scope: Scope | None
+    gives_why: bool | None
+    single_fact: bool
+    duplicate_of: str | None
+    supersedes: str | None
+    restates: Restatement | None
+    addresses_reader: bool
+    suggested_text: str | None
+    reason: str
+    confidence: float = Field(ge=0, le=1)
+
+
+class Fault(StrEnum):
+    """Why a reviewer could not give facts."""
+
+    NOT_JSON = "not_json"
+    SCHEMA_VIOLATION = "schema_violation"
+    UNKNOWN_LABEL = "unknown_label"
+    QUOTE_NOT_FOUND = "quote_not_found"
+    REFUSAL = "refusal"
+    TRUNCATED = "truncated"
+    BAD_REQUEST = "bad_request"
+    UNAUTHORIZED = "unauthorized"
+    MODEL_NOT_FOUND = "model_not_found"
+    RATE_LIMITED = "rate_limited"
+    OVERLOADED = "overloaded"
+    UPSTREAM_ERROR = "upstream_error"
+    CONNECTION = "connection"
+    TIMEOUT = "timeout"
+    BUDGET_EXHAUSTED = "budget_exhausted"
+    INTERRUPTED = "interrupted"
+    REPEATED_REFUSALS = "repeated_refusals"
+
+
+class Usage(Model):
+    """What one judgement took: tokens by price class, cost in micro-dollars, wall time in milliseconds."""
+
+    model: str | None = None
+    prompt_hash: str | None = None
+    input_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_read_tokens: int = 0
+    output_tokens: int = 0
+    cost_microdollars: int = 0
+    latency_ms: int = 0
+    attempts: int = 0
+
+
+class Judgement(Model):
+    """A reviewer's answer: facts, or the fault that kept it from giving any; the usage is known either way."""
+
+    reviewer: Literal["gate", "offline", "anthropic"]
+    facts: Facts | None
+    fault: Fault | None = None
+    fault_detail: str | None = None
+    usage: Usage = Usage()
+    possible_duplicate: str | None = Field(default=None, description="Label of an entry that may say the same.")
+
+
+class Decision(Model):
+    """What the policy made of the facts: a verdict, its reason codes and the entry or passage it points to."""
+
+    verdict: Verdict
+    reasons: tuple[Reason, ...] = ()
+    entry: str | None = Field(default=None, description="Label of the neighbour that the verdict is about.")
+    passage: str | None = Field(default=None, description="Label of the passage that the verdict is about.")
+
+
+# --- API: reviews -----------------------------------------------------------------------------------------------
+
+MAX_TEXT = 32_768
+MAX_CANDIDATES = 64
+
+
+def _without_nul(value: str) -> str:
+    # PostgreSQL stores no NUL, and no memory needs one.
+    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
+Text = Annotated[str, AfterValidator(_without_nul), StringConstraints(min_length=1, max_length=MAX_TEXT)]
+Name = Annotated[str, AfterValidator(_without_nul), StringConstraints(min_length=1, max_length=512)]
+Key = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$")]
+
+
+class Candidate(Model):
+    """One text that an agent wants to store."""
+
+    text: Text
+    key: Name | None = Field(default=None, description="The store's own name for the item: entity, file, topic key.")
+    store_id: Name | None = Field(default=None, description="Id of the stored item that an update replaces.")
+
+
+class ReviewRequest(Model):
+    """One memory tool call with all the texts that it carries."""
+
+    tool_call_id: Key = Field(description="Idempotency key: the same session's same call is reviewed once.")
+    session_id: Key
+    project: Name
+    agent: Name = "unknown"
+    agent_id: Name | None = Field(default=None, description="Set when a subagent makes the call.")
+    store: Name = Field(default="unknown", description="Which memory store the tool belongs to.")
+    tool: Name = "unknown"
+    operation: Operation = Operation.WRITE
+    candidates: list[Candidate] = Field(min_length=1, max_length=MAX_CANDIDATES)
+    hygiene_read: bool = Field(default=False, description="Whether the hygiene skill ran earlier in the session.")
+    reminder: bool = Field(default=True, description="Whether this session was shown the hygiene reminder.")
+    deadline_seconds: float = Field(default=7.0, gt=0, le=120, description="Time the caller will wait.")
+    dry_run: bool = Field(default=False, description="Judge only: nothing becomes an entry.")
+
+
+class EntryRef(Model):
+    """A stored entry as a verdict points to it: enough to update it in its store."""
+
+    id: str
+    store_id: str | None
+    category: Category
+    text: str
+    version: int
+    status: EntryStatus
+
+
+class PassageRef(Model):
+    """A passage of a document as a verdict points to it."""
+
+    path: str
+    heading: str
+    quote: str
+
+
+class ReviewOut(Model):
+    """One judged candidate."""
+
+    id: str
+    tool_call_id: str
+    session_id: str
+    project: str
+    agent: str
+    agent_id: str | None
+    store: str
+    tool: str
+    operation: Operation
+    position: int = Field(description="Place of the candidate in its call, from 0.")
+    key: str | None
+    text: str
+    verdict: Verdict
+    category: Category | None
+    reasons: list[Reason]
+    message: str = Field(description="What the agent is told, ready to show.")
+    suggested_text: str | None
+    entry: EntryRef | None = Field(description="The entry that the verdict is about, or that it made.")
+    passage: PassageRef | None
+    possible_duplicate: EntryRef | None
+    reviewer: str
+    fault: Fault | None
+    usage: Usage
+    confidence: float | None
+    created_at: datetime
+    decided_at: datetime
+    stored_at: datetime | None
+
+
+class CallOut(Model):
+    """The answer to one memory tool call: its overall verdict and one review for each text."""
+
+    verdict: Verdict = Field(description="approve only if every review is approved.")
+    reviews: list[ReviewOut]
+    context: str | None = Field(description="A short note for the agent when the write goes ahead.")
+    replayed: bool = Field(description="True when this call had been reviewed before.")
+
+
+class ReviewPage(Model):
+    """Reviews, newest first; ``next`` is the cursor of the following page."""
+
+    items: list[ReviewOut]
+    next: str | None
+
+
+class StoredReport(Model):
+    """What the agent's tool reported after the write."""
+
+    store_id: Name | None = Field(default=None, description="The store's own id of the item.")
+
+
+# --- API: entries, policy, projects, health ---------------------------------------------------------------------
+
+
+class EntryOut(Model):
+    """An approved memory in the index."""
+
+    id: str
+    project: str
+    category: Category
+    text: str
+    key: str | None
+    store: str
+    store_id: str | None
+    status: EntryStatus
+    version: int
+    review_id: str | None
+    session_id: str | None
+    agent: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class EntryPage(Model):
+    """Entries, newest first; ``next`` is the cursor of the following page."""
+
+    items: list[EntryOut]
+    next: str | None
+
+
+class EntryIn(Model):
+    """A memory that is already in a store, to be indexed without a review."""
+
+    project: Name
+    category: Category
+    text: Text
+    key: Name | None = None
+    store: Name = "unknown"
+    store_id: Name | None = None
+
+
+class EntryHit(Model):
+    """An entry found by a search, with its cosine similarity to the query."""
+
+    entry: EntryOut
+    similarity: float
+
+
+class PolicyOut(Model):
+    """What a hook needs to know of a project's policy."""
+
+    project: str
+    level: Level
+    minimum_words: int
+    maximum_characters: int
+    reasons: dict[str, str]
+
+
+class ProjectIn(Model):
+    """Settings of a project."""
+
+    level: Level
+
+
+class ProjectOut(Model):
+    """A project and how far its candidates go."""
+
+    name: str
+    level: Level
+    created_at: datetime
+
+
+class DocumentIn(Model):
+    """A document of the project: its path, the hash of its text, and the text when the service lacks it."""
+
+    path: Name
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    text: Annotated[str, AfterValidator(_without_nul), StringConstraints(max_length=1_000_000)] | None = None
+
+
+class DocumentsIn(Model):
+    """All documents of a project; those not listed are forgotten."""
+
+    documents: list[DocumentIn] = Field(max_length=500)
+
+
+class DocumentsOut(Model):
+    """Paths whose text the service lacks and wants sent."""
+
+    wanted: list[str]
+    passages: int
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457). ``type`` is stable; ``detail`` says what to do."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str | None = None
+
+
+class Health(Model):
+    """Whether the service lives, or is ready, and why not."""
+
+    status: Literal["ok", "unavailable"]
+    version: str
+    checks: dict[str, str] = {}

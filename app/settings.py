@@ -1,0 +1,111 @@
+"""Read the environment once, into one validated object; the only module that may look at it."""
+
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+import platformdirs
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from app.errors import ConfigurationError
+from app.schemas import Level
+
+PORT = 8711
+
+
+class Settings(BaseSettings):
+    """All settings, each from the environment variable ``MEMORY_BOUNCER_<NAME>``."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMORY_BOUNCER_", env_file=None, frozen=True, extra="ignore")
+
+    database_url: str = Field(default="", description="SQLAlchemy URL; empty means SQLite in the data folder.")
+    data_dir: Path = Field(
+        default_factory=lambda: Path(platformdirs.user_data_dir("memory-bouncer", appauthor=False)),
+        description="Where the SQLite database lies.",
+    )
+    host: str = Field(default="127.0.0.1", description="Address that `bouncer serve` listens on.")
+    port: int = Field(default=PORT, ge=0, le=65535, description="Port that `bouncer serve` listens on.")
+    allowed_hosts: list[str] = Field(
+        default=["127.0.0.1", "localhost", "[::1]"],
+        description="Host names under which requests are accepted (JSON list); guards against DNS rebinding.",
+    )
+    level: Level = Field(
+        default=Level.OFFLINE, description="Level of projects that have none of their own; model needs an opt-in."
+    )
+    budget_microdollars: int = Field(
+        default=0, ge=0, description="Spend cap a calendar month (UTC) over all projects, in micro-dollars; 0 spends nothing."
+    )
+    at_cap: Literal["offline", "hold"] = Field(
+        default="offline", description="Who answers when the budget is used up: the offline reviewer, or nobody (held)."
+    )
+    anthropic_api_key: SecretStr | None = Field(default=None, description="Key of the second model.")
+    anthropic_base_url: str = Field(
+        default="https://api.anthropic.com", description="Any server that speaks the Messages API."
+    )
+    anthropic_headers: dict[str, str] = Field(default={}, description="Further headers for that server (JSON object).")
+    model: str = Field(default="claude-haiku-5-5", description="The second model; its price must be known.")
+    prices_file: Path | None = Field(default=None, description="Price list to use instead of the shipped one.")
+    model_max_tokens: int = Field(default=1024, ge=256, le=8192, description="Most output tokens a judgement may take.")
+    model_timeout_seconds: float = Field(
+        default=20.0, gt=0, le=120, description="Longest time for a judgement, retries included."
+    )
+    pending_minutes: float = Field(
+        default=10.0, gt=0, description="How long an approved entry waits for the store's report."
+    )
+    neighbours: int = Field(default=8, ge=1, le=32, description="Most entries shown to a reviewer.")
+    passages: int = Field(default=4, ge=0, le=16, description="Most document passages shown to a reviewer.")
+    busy_timeout_seconds: float = Field(default=5.0, gt=0, description="How long a write waits for a locked database.")
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @property
+    def resolved_database_url(self) -> str:
+        """The database's URL, with the default filled in."""
+        return self.database_url or f"sqlite:///{self.data_dir / 'bouncer.db'}"
+
+
+def load_settings() -> Settings:
+    """Settings from the environment.
+
+    Raises:
+        ConfigurationError: a value is unusable; names the variable, never its value.
+    """
+    try:
+        return Settings()
+    except ValidationError as exc:
+        faults = "; ".join(
+            f"MEMORY_BOUNCER_{'_'.join(str(part) for part in fault['loc']).upper()}: {fault['msg']}"
+            for fault in exc.errors()
+        )
+        # `from None`: the cause repeats the rejected values, which may be a key.
+        raise ConfigurationError(f"Unusable setting. {faults}") from None
+
+
+@cache
+def app_version() -> str:
+    """The installed version of the distribution."""
+    try:
+        return version("memory-bouncer")
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+def resource(*parts: str) -> Path:
+    """Path of a file that lies beside the package in a checkout and inside it in a wheel.
+
+    Raises:
+        ConfigurationError: the installation lacks the file.
+    """
+    package = Path(__file__).resolve().parent
+    for root in (package.parent, package / "_data"):
+        path = root.joinpath(*parts)
+        if path.exists() and (root != package.parent or (root / "pyproject.toml").exists()):
+            return path
+    raise ConfigurationError(f"The installation lacks {'/'.join(parts)}; install memory-bouncer again.")
+
+
+def python_executable() -> str:
+    """The interpreter that runs this program."""
+    return sys.executable

@@ -1,0 +1,1 @@
+"""The hook that agents run; importable so that the service runs the very same gate."""
