@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from alembic import command
 from alembic.config import Config
 from sqlalchemy import DateTime, Dialect, Engine, LargeBinary, MetaData, TypeDecorator, create_engine, event, text
 from sqlalchemy.engine import Connection, make_url
@@ -18,6 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlmodel import Session
 from uuid_utils import uuid7
 
+from alembic import command
 from app.errors import ConfigurationError, Unavailable
 from app.settings import Settings, resource
 

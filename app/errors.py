@@ -3,6 +3,7 @@
 BouncerError
 ├── Invalid            400  the request makes no sense
 ├── HostRefused        403  a Host or Origin that is not ours
+├── NotModified        304
 ├── NotFound           404
 ├── Conflict           409  the same call id with another content, or a stale version
 ├── Unavailable        503  the database or the service cannot answer now
@@ -44,6 +45,17 @@ class NotFound(BouncerError):
 
     status = HTTPStatus.NOT_FOUND
     slug = "not-found"
+
+
+class NotModified(BouncerError):
+    """The caller already has this answer; carries its ETag and no body."""
+
+    status = HTTPStatus.NOT_MODIFIED
+    slug = "not-modified"
+
+    def __init__(self, etag: str) -> None:
+        super().__init__("Not modified.")
+        self.etag = etag
 
 
 class Conflict(BouncerError):

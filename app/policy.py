@@ -12,9 +12,7 @@ from app.schemas import (
     Decision,
     EntryStatus,
     Facts,
-    FailurePolicy,
     Neighbour,
-    Operation,
     Reason,
     Scope,
     Verdict,
@@ -53,6 +51,12 @@ def decide(
     )
 
 
+def refused_by_gate(reasons: tuple[Reason, ...]) -> Decision:
+    """The verdict on a text that the gate refuses: what has the wrong size can be reworked, the rest is rejected."""
+    size = {Reason.TOO_SHORT, Reason.TOO_LONG}
+    return Decision(verdict=Verdict.REWRITE if set(reasons) <= size else Verdict.REJECT, reasons=reasons)
+
+
 def combine(verdicts: list[Verdict]) -> Verdict:
     """The verdict on a whole tool call: approved only if every text is; a refusal outweighs a held text."""
     for verdict in (Verdict.REJECT, Verdict.REWRITE, Verdict.UPDATE, Verdict.DUPLICATE, Verdict.HELD):
@@ -75,9 +79,7 @@ def _restatement(facts: Facts) -> Decision | None:
     return Decision(verdict=Verdict.DUPLICATE, reasons=(Reason.RESTATES_DOCUMENT,), passage=facts.restates.passage)
 
 
-def _update(
-    facts: Facts, brief: Brief, replaces: str | None, may_supersede: frozenset[str]
-) -> Decision | None:
+def _update(facts: Facts, brief: Brief, replaces: str | None, may_supersede: frozenset[str]) -> Decision | None:
     second_state = facts.category is Category.STATE and brief.state is not None
     target = brief.state if second_state else _neighbour(brief, facts.supersedes)
     if target is None or target.entry_id == replaces or target.status is EntryStatus.UNCONFIRMED:

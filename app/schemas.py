@@ -112,13 +112,14 @@ class Neighbour(Model):
     category: Category
     text: str
     version: int
+    key: str | None
     store_id: str | None
     status: EntryStatus
     similarity: float = Field(description="Cosine of the embeddings, -1 to 1.")
 
 
 class Passage(Model):
-    """A passage of the project's documents near the candidate, labelled ``P1``, ``P2``, …"""
+    """A passage of the project's documents near the candidate, labelled ``P1`` and on."""
 
     label: str
     path: str
@@ -140,7 +141,8 @@ class Brief(Model):
     @property
     def state(self) -> Neighbour | None:
         """The project's one STATE entry among the neighbours, if there is one."""
-        return next((n for n in self.neighbours if n.category is Category.STATE), None)
+        live = (EntryStatus.PENDING, EntryStatus.STORED)
+        return next((n for n in self.neighbours if n.category is Category.STATE and n.status in live), None)
 
 
 class Restatement(Model):
@@ -246,6 +248,7 @@ class Candidate(Model):
     text: Text
     key: Name | None = Field(default=None, description="The store's own name for the item: entity, file, topic key.")
     store_id: Name | None = Field(default=None, description="Id of the stored item that an update replaces.")
+    expected_version: int | None = Field(default=None, ge=1, description="Version that an update was written against.")
 
 
 class ReviewRequest(Model):
@@ -270,6 +273,7 @@ class EntryRef(Model):
     """A stored entry as a verdict points to it: enough to update it in its store."""
 
     id: str
+    key: str | None
     store_id: str | None
     category: Category
     text: str
@@ -305,13 +309,14 @@ class ReviewOut(Model):
     reasons: list[Reason]
     message: str = Field(description="What the agent is told, ready to show.")
     suggested_text: str | None
-    entry: EntryRef | None = Field(description="The entry that the verdict is about, or that it made.")
+    entry: EntryRef | None = Field(description="The entry that the verdict is about, or made, as it was then.")
     passage: PassageRef | None
     possible_duplicate: EntryRef | None
     reviewer: str
     fault: Fault | None
     usage: Usage
     confidence: float | None
+    note: str | None = Field(description="Why the offline reviewer answered where the model was asked for.")
     created_at: datetime
     decided_at: datetime
     stored_at: datetime | None
@@ -384,6 +389,22 @@ class EntryHit(Model):
 
     entry: EntryOut
     similarity: float
+
+
+class DeletedReport(Model):
+    """Items that the agent's delete tool removed from a store, named in whichever ways the tool names them."""
+
+    project: Name
+    store: Name
+    store_ids: list[Name] = Field(default=[], max_length=MAX_CANDIDATES)
+    keys: list[Name] = Field(default=[], max_length=MAX_CANDIDATES)
+    texts: list[Text] = Field(default=[], max_length=MAX_CANDIDATES)
+
+
+class DeletedOut(Model):
+    """Ids of the entries that a delete marked."""
+
+    entries: list[str]
 
 
 class PolicyOut(Model):

@@ -36,7 +36,9 @@ class Settings(BaseSettings):
         default=Level.OFFLINE, description="Level of projects that have none of their own; model needs an opt-in."
     )
     budget_microdollars: int = Field(
-        default=0, ge=0, description="Spend cap a calendar month (UTC) over all projects, in micro-dollars; 0 spends nothing."
+        default=0,
+        ge=0,
+        description="Spend cap a calendar month (UTC) over all projects, in micro-dollars; 0 spends nothing.",
     )
     at_cap: Literal["offline", "hold"] = Field(
         default="offline", description="Who answers when the budget is used up: the offline reviewer, or nobody (held)."

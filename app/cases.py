@@ -1,0 +1,61 @@
+"""A tool call on its way through the pipeline: its texts as drafts, and the outcome of each."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from app.db import Vector
+from app.schemas import Brief, Candidate, Decision, EntryRef, Fault, Judgement, Level, PassageRef, Reason, ReviewRequest
+
+
+@dataclass
+class Draft:
+    """One candidate on its way, with what has been found about it so far."""
+
+    candidate: Candidate
+    text: str
+    text_hash: str
+    gate: tuple[Reason, ...]
+    vector: Vector
+    brief: Brief
+    replaces: str | None = None
+    retries: str | None = None
+    judgement: Judgement | None = None
+    cache_key: str | None = None
+
+    @property
+    def own(self) -> frozenset[str]:
+        """Entries that the candidate may equal: the one that it replaces, and its own from an earlier try."""
+        return frozenset(entry_id for entry_id in (self.replaces, self.retries) if entry_id is not None)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a reviewer is still to be asked."""
+        return not self.gate and self.judgement is None
+
+
+@dataclass
+class Case:
+    """One memory tool call on its way."""
+
+    request: ReviewRequest
+    call_id: str
+    level: Level
+    drafts: list[Draft]
+    created_at: datetime
+    revision: int = 0
+    note: str | None = None
+    asks_model: bool = False
+    opened: bool = False
+    told: frozenset[str] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A decision with the things that it points to, as they were when it was made."""
+
+    decision: Decision
+    entry: EntryRef | None = None
+    passage: PassageRef | None = None
+    possible_duplicate: EntryRef | None = None
+    supersedes: str | None = None
+    fault: Fault | None = None

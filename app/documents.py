@@ -1,0 +1,163 @@
+"""The project's documents, cut into passages, so that a memory that only restates them is noticed."""
+
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+
+from sqlalchemy import delete, insert, select
+from sqlmodel import Session, col
+
+from app.db import Vector, new_id
+from app.embeddings import Embedder, Matrix
+from app.errors import Invalid
+from app.models import Document, PassageRow
+from app.projects import ProjectRow, next_documents_revision
+from app.schemas import DocumentIn, Passage
+
+LONGEST = 900
+_HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
+_FENCE = re.compile(r"^\s*(```|~~~)")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A passage as it is cut from a document."""
+
+    heading: str
+    text: str
+
+
+@dataclass
+class _Shelf:
+    matrix: Matrix
+    passages: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    revision: int = 0
+
+
+class Documents:
+    """Keeps documents and finds the passages near a candidate."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._shelves: dict[str, _Shelf] = {}
+        self._lock = threading.Lock()
+
+    def replace_all(
+        self, session: Session, project: ProjectRow, documents: list[DocumentIn], now: datetime
+    ) -> list[str]:
+        """Make the project's documents these; the paths whose text is new to us and was not sent.
+
+        Raises:
+            Invalid: a text does not have the hash that came with it.
+        """
+        known = {
+            row.path: row
+            for row in session.execute(select(Document).where(col(Document.project_id) == project.id)).scalars()
+        }
+        wanted: list[str] = []
+        for gone in known.keys() - {document.path for document in documents}:
+            self._forget(session, known[gone].id)
+        for document in documents:
+            held = known.get(document.path)
+            if held is not None and held.sha256 == document.sha256:
+                continue
+            if document.text is None:
+                wanted.append(document.path)
+                continue
+            if sha256(document.text.encode()).hexdigest() != document.sha256:
+                raise Invalid(f"The text of {document.path} does not have the sha256 that came with it.")
+            if held is not None:
+                self._forget(session, held.id)
+            self._keep(session, project.id, document, now)
+        next_documents_revision(session, project.id)
+        return wanted
+
+    def count(self, session: Session, project_id: str) -> int:
+        """How many passages the project's documents have."""
+        return len(self._load(session, project_id).passages)
+
+    def shortlist(self, session: Session, project: ProjectRow, vector: Vector, count: int) -> tuple[Passage, ...]:
+        """The passages nearest to the candidate's unit vector, labelled ``P1`` and on."""
+        if project.documents_revision == 0:
+            return ()
+        with self._lock:
+            shelf = self._shelves.get(project.id)
+        if shelf is None or shelf.revision != project.documents_revision:
+            shelf = self._load(session, project.id)
+            shelf.revision = project.documents_revision
+            with self._lock:
+                self._shelves[project.id] = shelf
+        return tuple(
+            Passage(label=f"P{place}", path=path, heading=heading, text=text, similarity=similarity)
+            for place, (item, similarity) in enumerate(shelf.matrix.nearest(vector, count), start=1)
+            for path, heading, text in (shelf.passages[item],)
+        )
+
+    def _load(self, session: Session, project_id: str) -> _Shelf:
+        shelf = _Shelf(Matrix(self._embedder.dimension))
+        rows = session.execute(
+            select(PassageRow, col(Document.path))
+            .join(Document, col(Document.id) == col(PassageRow.document_id))
+            .where(col(Document.project_id) == project_id)
+        )
+        for row, path in rows:
+            shelf.matrix.put(row.id, row.vector)
+            shelf.passages[row.id] = (path, row.heading, row.text)
+        return shelf
+
+    def _keep(self, session: Session, project_id: str, document: DocumentIn, now: datetime) -> None:
+        document_id = new_id()
+        session.execute(
+            insert(Document).values(
+                id=document_id, project_id=project_id, path=document.path, sha256=document.sha256, updated_at=now
+            )
+        )
+        cuts = list(passages(document.text or ""))
+        vectors = self._embedder.embed([f"{cut.heading}\n{cut.text}" for cut in cuts])
+        for position, (cut, vector) in enumerate(zip(cuts, vectors, strict=True)):
+            session.execute(
+                insert(PassageRow).values(
+                    id=new_id(),
+                    document_id=document_id,
+                    position=position,
+                    heading=cut.heading,
+                    text=cut.text,
+                    vector=vector,
+                )
+            )
+
+    @staticmethod
+    def _forget(session: Session, document_id: str) -> None:
+        session.execute(delete(PassageRow).where(col(PassageRow.document_id) == document_id))
+        session.execute(delete(Document).where(col(Document.id) == document_id))
+
+
+def passages(text: str) -> Iterator[Cut]:
+    """Cut a Markdown text by headings and paragraphs; fenced code stays with the paragraph before it."""
+    heading, fenced = "", False
+    block: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        if _FENCE.match(line):
+            fenced = not fenced
+        title = None if fenced else _HEADING.match(line)
+        if title or (not line.strip() and not fenced):
+            yield from _pieces(heading, block)
+            block = []
+            heading = title.group(2) if title else heading
+        else:
+            block.append(line)
+    yield from _pieces(heading, block)
+
+
+def _pieces(heading: str, block: list[str]) -> Iterator[Cut]:
+    piece: list[str] = []
+    for line in block:
+        if piece and sum(map(len, piece)) + len(line) > LONGEST:
+            yield Cut(heading, "\n".join(piece))
+            piece = []
+        piece.append(line)
+    if piece and any(line.strip() for line in piece):
+        yield Cut(heading, "\n".join(piece))

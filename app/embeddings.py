@@ -1,0 +1,102 @@
+"""Turn texts into vectors: an embedded model, or any endpoint that speaks OpenAI's embeddings API."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, cast
+
+import numpy as np
+
+from app.db import Vector
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors (number × dimension)."""
+
+    @property
+    def model(self) -> str:
+        """Name of the model, stored beside its vectors."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        """Unit vectors of the texts (number × dimension, float32)."""
+        ...
+
+
+class WordLlamaEmbedder:
+    """The embedding model that comes inside the WordLlama wheel: 256 dimensions, no download, no network."""
+
+    model = "wordllama-l2-supercat-256"
+    dimension = 256
+
+    def __init__(self) -> None:
+        # Imported here: it takes half a second, and commands that judge nothing need not wait for it.
+        import wordllama  # noqa: PLC0415
+
+        folder = Path(cast("str", wordllama.__file__)).parent
+        self._model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        """Unit vectors of the texts (number × 256, float32)."""
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        vectors = np.nan_to_num(np.asarray(self._model.embed(list(texts), norm=False), dtype=np.float32))
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return cast("Vector", vectors / np.maximum(lengths, 1e-9))
+
+
+class Matrix:
+    """Unit vectors under ids, searched exactly; rows are replaced and dropped in place.
+
+    A search takes one matrix product: 10,000 vectors of 256 dimensions are 10 MB to read.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        self._rows = np.zeros((64, dimension), dtype=np.float32)
+        self._ids: list[str | None] = []
+        self._row_of: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    def put(self, item: str, vector: Vector) -> None:
+        """Add a vector under an id, or replace it."""
+        row = self._row_of.get(item)
+        if row is None:
+            row = len(self._ids)
+            if row == len(self._rows):
+                grown = np.zeros((2 * row, self._rows.shape[1]), dtype=np.float32)
+                grown[:row] = self._rows
+                self._rows = grown
+            self._ids.append(item)
+            self._row_of[item] = row
+        self._rows[row] = vector
+
+    def drop(self, item: str) -> None:
+        """Forget an id; unknown ones are no error."""
+        row = self._row_of.pop(item, None)
+        if row is not None:
+            self._ids[row] = None
+            self._rows[row] = 0
+
+    def similarity(self, item: str, vector: Vector) -> float:
+        """Cosine similarity of a vector to the one under an id; 0 if there is none."""
+        row = self._row_of.get(item)
+        return 0.0 if row is None else float(self._rows[row] @ vector)
+
+    def nearest(self, vector: Vector, count: int) -> list[tuple[str, float]]:
+        """The nearest ids with their cosine similarities, best first."""
+        ids = self._ids
+        size = len(ids)
+        if size == 0 or count == 0:
+            return []
+        scores = self._rows[:size] @ vector
+        # Dropped rows score 0; asking for a few more keeps them from crowding out the rest.
+        wanted = min(size, count + (size - len(self._row_of)))
+        best = np.argpartition(scores, size - wanted)[size - wanted :]
+        ordered = best[np.argsort(scores[best])[::-1]]
+        return [(item, float(scores[row])) for row in ordered if (item := ids[row]) is not None][:count]

@@ -1,0 +1,383 @@
+"""Entries: the index of approved memories, from `pending` through `stored` to `superseded` or `deleted`.
+
+Functions that write want the project's lock (`projects.lock`) held by the surrounding transaction.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Select, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, col, or_
+
+from app.db import new_id
+from app.errors import NotFound
+from app.models import Entry, EntryVersion, Project
+from app.projects import next_revision
+from app.schemas import Category, EntryIn, EntryOut, EntryRef, EntryStatus
+
+LIVE = (EntryStatus.PENDING.value, EntryStatus.STORED.value)
+KNOWN = (*LIVE, EntryStatus.UNCONFIRMED.value)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """An approved text on its way to the store, with its provenance."""
+
+    category: Category
+    text: str
+    text_hash: str
+    store: str
+    key: str | None
+    store_id: str | None
+    review_id: str
+    session_id: str
+    agent: str
+    expires_at: datetime
+
+
+def reference(entry: Entry) -> EntryRef:
+    """The entry as a verdict points to it."""
+    return EntryRef(
+        id=entry.id,
+        key=entry.key,
+        store_id=entry.store_id,
+        category=Category(entry.category),
+        text=entry.text,
+        version=entry.version,
+        status=EntryStatus(entry.status),
+    )
+
+
+def twin(session: Session, project_id: str, text_hash: str) -> Entry | None:
+    """The entry with the same normalised text: a live one first, else one that was never confirmed."""
+    found = session.execute(
+        select(Entry).where(
+            col(Entry.project_id) == project_id, col(Entry.text_hash) == text_hash, col(Entry.status).in_(KNOWN)
+        )
+    ).scalars()
+    return min(found, key=lambda entry: entry.status == EntryStatus.UNCONFIRMED.value, default=None)
+
+
+def replaced(session: Session, project_id: str, store: str, store_id: str | None, key: str | None) -> Entry | None:
+    """The one known entry that an update call names by the store's id or by its key; None if it names none or many."""
+    for column, value in ((Entry.store_id, store_id), (Entry.key, key)):
+        if value is None:
+            continue
+        found = session.execute(
+            select(Entry).where(
+                col(Entry.project_id) == project_id,
+                col(Entry.store) == store,
+                col(column) == value,
+                col(Entry.status).in_(KNOWN),
+            )
+        ).scalars()
+        entries = found.all()
+        if len(entries) == 1:
+            return entries[0]
+    return None
+
+
+def rival(session: Session, entry_id: str, session_id: str) -> EntryVersion | None:
+    """Another session's next version of the entry, approved and not yet reported."""
+    return session.execute(
+        select(EntryVersion).where(
+            col(EntryVersion.entry_id) == entry_id,
+            col(EntryVersion.status) == EntryStatus.PENDING.value,
+            col(EntryVersion.session_id) != session_id,
+        )
+    ).scalar_one_or_none()
+
+
+def add(session: Session, project_id: str, proposal: Proposal, now: datetime) -> Entry:
+    """A new pending entry."""
+    entry = Entry(
+        project_id=project_id,
+        category=proposal.category.value,
+        status=EntryStatus.PENDING.value,
+        text=proposal.text,
+        text_hash=proposal.text_hash,
+        key=proposal.key,
+        store=proposal.store,
+        store_id=proposal.store_id,
+        review_id=proposal.review_id,
+        session_id=proposal.session_id,
+        agent=proposal.agent,
+        revision=next_revision(session, project_id),
+        created_at=now,
+        updated_at=now,
+        expires_at=proposal.expires_at,
+    )
+    session.add(entry)
+    session.flush()
+    return entry
+
+
+def add_stored(session: Session, project_id: str, given: EntryIn, text_hash: str, now: datetime) -> Entry:
+    """An entry for a memory that is in its store already.
+
+    Raises:
+        IntegrityError: an equal text or, for STATE, another STATE is live.
+    """
+    entry = Entry(
+        **given.model_dump(exclude={"project", "category"}),
+        project_id=project_id,
+        category=given.category.value,
+        status=EntryStatus.STORED.value,
+        text_hash=text_hash,
+        revision=next_revision(session, project_id),
+        created_at=now,
+        updated_at=now,
+    )
+    session.add(entry)
+    session.flush()
+    return entry
+
+
+def renew(session: Session, entry: Entry, proposal: Proposal, now: datetime) -> Entry:
+    """Offer again an entry that is pending or was never confirmed; it is the newer review's from now on."""
+    entry.status = EntryStatus.PENDING.value
+    entry.review_id = proposal.review_id
+    entry.session_id = proposal.session_id
+    entry.agent = proposal.agent
+    entry.store, entry.key, entry.store_id = proposal.store, proposal.key, proposal.store_id
+    entry.expires_at = proposal.expires_at
+    entry.updated_at = now
+    entry.revision = next_revision(session, entry.project_id)
+    session.flush()
+    return entry
+
+
+def propose_version(session: Session, entry: Entry, proposal: Proposal, now: datetime) -> EntryVersion:
+    """A pending next version of an entry; its text changes when the store reports the update."""
+    session.execute(
+        update(EntryVersion)
+        .where(
+            col(EntryVersion.entry_id) == entry.id,
+            col(EntryVersion.session_id) == proposal.session_id,
+            col(EntryVersion.status) == EntryStatus.PENDING.value,
+        )
+        .values(status=EntryStatus.UNCONFIRMED.value)
+        .execution_options(synchronize_session=False)
+    )
+    highest = session.execute(
+        select(EntryVersion.version)  # type: ignore[call-overload]
+        .where(col(EntryVersion.entry_id) == entry.id)
+        .order_by(col(EntryVersion.version).desc())
+        .limit(1)
+    ).scalar()
+    version = EntryVersion(
+        entry_id=entry.id,
+        version=max(entry.version, highest or 0) + 1,
+        status=EntryStatus.PENDING.value,
+        text=proposal.text,
+        category=proposal.category.value,
+        key=proposal.key,
+        store_id=proposal.store_id,
+        review_id=proposal.review_id,
+        session_id=proposal.session_id,
+        created_at=now,
+        expires_at=proposal.expires_at,
+    )
+    session.add(version)
+    session.flush()
+    return version
+
+
+def confirm(session: Session, review_id: str, text_hash: str, store_id: str | None, now: datetime) -> Entry | None:
+    """The store has the review's text: its entry, or the entry's next version, becomes `stored`.
+
+    Returns the changed entry, or None if there is nothing left to confirm (already confirmed, or withdrawn).
+    """
+    version = session.execute(
+        select(EntryVersion).where(
+            col(EntryVersion.review_id) == review_id,
+            col(EntryVersion.status).in_((EntryStatus.PENDING.value, EntryStatus.UNCONFIRMED.value)),
+        )
+    ).scalar_one_or_none()
+    if version is not None:
+        return _apply(session, version, text_hash, store_id, now)
+    entry = session.execute(
+        select(Entry).where(
+            col(Entry.review_id) == review_id,
+            col(Entry.status).in_((EntryStatus.PENDING.value, EntryStatus.UNCONFIRMED.value)),
+        )
+    ).scalar_one_or_none()
+    if entry is None:
+        return None
+    return _store(session, entry, store_id, now)
+
+
+def _store(session: Session, entry: Entry, store_id: str | None, now: datetime) -> Entry:
+    values = {
+        "status": EntryStatus.STORED.value,
+        "store_id": store_id or entry.store_id,
+        "expires_at": None,
+        "updated_at": now,
+        "revision": next_revision(session, entry.project_id),
+    }
+    try:
+        with session.begin_nested():
+            session.execute(update(Entry).where(col(Entry.id) == entry.id).values(**values))
+    except IntegrityError:
+        # The report came after the entry had lapsed, and another took its place meanwhile.
+        session.execute(
+            update(Entry).where(col(Entry.id) == entry.id).values(**values | {"status": EntryStatus.SUPERSEDED.value})
+        )
+    session.refresh(entry)
+    return entry
+
+
+def _apply(session: Session, version: EntryVersion, text_hash: str, store_id: str | None, now: datetime) -> Entry:
+    entry = session.get_one(Entry, version.entry_id)
+    kept = session.execute(
+        select(col(EntryVersion.id)).where(
+            col(EntryVersion.entry_id) == entry.id, col(EntryVersion.version) == entry.version
+        )
+    ).scalar()
+    if kept is None:
+        session.execute(
+            insert(EntryVersion).values(
+                id=new_id(),
+                entry_id=entry.id,
+                version=entry.version,
+                status=EntryStatus.SUPERSEDED.value,
+                text=entry.text,
+                category=entry.category,
+                key=entry.key,
+                store_id=entry.store_id,
+                review_id=entry.review_id,
+                session_id=entry.session_id,
+                created_at=entry.updated_at,
+            )
+        )
+    else:
+        session.execute(
+            update(EntryVersion).where(col(EntryVersion.id) == kept).values(status=EntryStatus.SUPERSEDED.value)
+        )
+    version.status = EntryStatus.STORED.value
+    version.expires_at = None
+    entry.text, entry.text_hash = version.text, text_hash
+    entry.category, entry.version = version.category, version.version
+    entry.key = version.key or entry.key
+    entry.store_id = store_id or version.store_id or entry.store_id
+    entry.review_id, entry.session_id = version.review_id, version.session_id
+    return _store(session, entry, store_id, now)
+
+
+def withdraw(session: Session, review_id: str, now: datetime) -> None:
+    """The store did not take the review's text: what was pending for it refuses nobody from now on."""
+    session.execute(
+        update(EntryVersion)
+        .where(col(EntryVersion.review_id) == review_id, col(EntryVersion.status) == EntryStatus.PENDING.value)
+        .values(status=EntryStatus.UNCONFIRMED.value, expires_at=None)
+    )
+    session.execute(
+        update(Entry)
+        .where(col(Entry.review_id) == review_id, col(Entry.status) == EntryStatus.PENDING.value)
+        .values(status=EntryStatus.UNCONFIRMED.value, expires_at=None, updated_at=now)
+    )
+
+
+def expire(session: Session, now: datetime) -> int:
+    """What was approved and never reported as stored becomes `unconfirmed`; how many did."""
+    lapsed = 0
+    for table in (Entry, EntryVersion):
+        result = session.execute(
+            update(table)
+            .where(col(table.status) == EntryStatus.PENDING.value, col(table.expires_at) < now)
+            .values(status=EntryStatus.UNCONFIRMED.value, expires_at=None)
+            .execution_options(synchronize_session=False)
+        )
+        lapsed += int(getattr(result, "rowcount", 0))
+    return lapsed
+
+
+def mark_deleted(
+    session: Session,
+    project_id: str,
+    store: str,
+    *,
+    store_ids: Sequence[str],
+    keys: Sequence[str],
+    text_hashes: Sequence[str],
+    now: datetime,
+) -> list[str]:
+    """Entries that the store has deleted, named by its ids, by keys (all texts under each), or by texts; their ids."""
+    named = [
+        col(column).in_(values)
+        for column, values in ((Entry.store_id, store_ids), (Entry.key, keys), (Entry.text_hash, text_hashes))
+        if values
+    ]
+    if not named:
+        return []
+    ids = list(
+        session.execute(
+            select(col(Entry.id)).where(
+                col(Entry.project_id) == project_id,
+                col(Entry.store) == store,
+                col(Entry.status).in_(KNOWN),
+                or_(*named),
+            )
+        ).scalars()
+    )
+    for entry_id in ids:
+        delete(session, entry_id, now)
+    return ids
+
+
+def delete(session: Session, entry_id: str, now: datetime) -> None:
+    """Mark an entry deleted; its text and history stay.
+
+    Raises:
+        NotFound: there is no such entry.
+    """
+    entry = session.get(Entry, entry_id)
+    if entry is None:
+        raise NotFound("There is no entry with this id.")
+    entry.status = EntryStatus.DELETED.value
+    entry.updated_at = now
+    entry.expires_at = None
+    entry.revision = next_revision(session, entry.project_id)
+    session.flush()
+
+
+def get(session: Session, entry_id: str) -> EntryOut:
+    """An entry by its id.
+
+    Raises:
+        NotFound: there is none.
+    """
+    row = session.execute(_with_project().where(col(Entry.id) == entry_id)).first()
+    if row is None:
+        raise NotFound("There is no entry with this id.")
+    return out(row[0], row[1])
+
+
+def page(
+    session: Session,
+    *,
+    project_id: str | None,
+    category: Category | None,
+    status: EntryStatus | None,
+    before: str | None,
+    count: int,
+) -> list[EntryOut]:
+    """Entries made before the one with the id ``before``, newest first."""
+    query = _with_project().order_by(col(Entry.id).desc()).limit(count)
+    for column, value in ((Entry.project_id, project_id), (Entry.category, category), (Entry.status, status)):
+        if value is not None:
+            query = query.where(col(column) == str(value))
+    if before is not None:
+        query = query.where(col(Entry.id) < before)
+    return [out(entry, name) for entry, name in session.execute(query)]
+
+
+def out(entry: Entry, project: str) -> EntryOut:
+    """The entry as the API shows it."""
+    return EntryOut.model_validate(entry.model_dump(include=set(EntryOut.model_fields)) | {"project": project})
+
+
+def _with_project() -> Select[Entry, str]:
+    return select(Entry, col(Project.name)).join(Project, col(Project.id) == col(Entry.project_id))

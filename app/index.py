@@ -1,0 +1,149 @@
+"""The index of what the stores hold, as the stores report it: stored, failed, deleted, imported, searched.
+
+Every operation here is one short transaction; judging is the pipeline's.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from sqlalchemy.exc import IntegrityError
+
+from app import entries, gate, projects, reviews
+from app.db import Database, utc_now
+from app.documents import Documents
+from app.embeddings import Embedder
+from app.errors import Conflict, Invalid
+from app.models import Review
+from app.neighbours import Neighbourhood
+from app.schemas import (
+    Category,
+    DeletedReport,
+    DocumentIn,
+    DocumentsOut,
+    EntryHit,
+    EntryIn,
+    EntryOut,
+    Level,
+    ProjectOut,
+    Reason,
+)
+
+
+class Index:
+    """Keeps entries, their vectors and the projects' documents in step."""
+
+    def __init__(self, database: Database, embedder: Embedder, *, now: Callable[[], datetime] = utc_now) -> None:
+        self.database = database
+        self.documents = Documents(embedder)
+        self.neighbourhood = Neighbourhood(embedder)
+        self.embed = embedder.embed
+        self.now = now
+
+    def report_stored(self, review_id: str, store_id: str | None) -> Review:
+        """The agent's tool has stored a review's text: its entry becomes `stored`.
+
+        Raises:
+            NotFound: there is no such review.
+        """
+        now = self.now()
+        with self.database.write() as session:
+            review = reviews.mark_stored(session, review_id, now)
+            projects.lock(session, review.project_id)
+            entry = entries.confirm(session, review.id, review.text_hash, store_id, now)
+            if entry is not None and entry.version > 1:
+                vector = self.embed([entry.text])[0]
+                self.neighbourhood.put(session, entry.project_id, entry.id, entry.text, vector)
+            return review
+
+    def report_failed(self, review_id: str) -> Review:
+        """The agent's tool failed, or a person said no: what was pending for the review refuses nobody any more.
+
+        Raises:
+            NotFound: there is no such review.
+        """
+        now = self.now()
+        with self.database.write() as session:
+            review = reviews.decided(session, review_id)
+            projects.lock(session, review.project_id)
+            entries.withdraw(session, review.id, now)
+            return review
+
+    def report_deleted(self, report: DeletedReport) -> list[str]:
+        """Items left a store by the agent's delete tool; ids of the entries that are `deleted` for it."""
+        with self.database.write() as session:
+            project = projects.find(session, report.project)
+            if project is None:
+                return []
+            projects.lock(session, project.id)
+            return entries.mark_deleted(
+                session,
+                project.id,
+                report.store,
+                store_ids=report.store_ids,
+                keys=report.keys,
+                text_hashes=[gate.text_hash(text) for text in report.texts],
+                now=self.now(),
+            )
+
+    def add_entry(self, entry: EntryIn) -> EntryOut:
+        """Index a memory that is already in a store.
+
+        Raises:
+            Conflict: the project has an entry of the same text, or a STATE entry already.
+            Invalid: the text holds a secret, or its category is NONE.
+        """
+        if entry.category is Category.NONE:
+            raise Invalid("An entry needs one of the five categories; NONE means that a text is no memory.")
+        if Reason.SECRET in gate.check(entry.text):
+            raise Invalid("The text holds a secret; take it out first.")
+        now = self.now()
+        vector = self.embed([entry.text])[0]
+        try:
+            with self.database.write() as session:
+                project = projects.locked(session, projects.ensure(session, entry.project, now))
+                made = entries.add_stored(session, project.id, entry, gate.text_hash(entry.text), now)
+                self.neighbourhood.put(session, project.id, made.id, made.text, vector)
+                return entries.out(made, project.name)
+        except IntegrityError as exc:
+            raise Conflict("The project has an entry of this text, or its one STATE entry, already.") from exc
+
+    def delete_entry(self, entry_id: str) -> None:
+        """Mark an entry deleted.
+
+        Raises:
+            NotFound: there is no such entry.
+        """
+        with self.database.write() as session:
+            entries.delete(session, entry_id, self.now())
+
+    def search(self, project_name: str, query: str, count: int) -> list[EntryHit]:
+        """The entries near a text, by vector and by words, nearest first."""
+        vector = self.embed([query])[0]
+        with self.database.read() as session:
+            project = projects.find(session, project_name)
+            if project is None:
+                return []
+            near = self.neighbourhood.shortlist(session, project, query, vector, count)[:count]
+            return [
+                EntryHit(entry=entries.get(session, n.entry_id), similarity=n.similarity)
+                for n in sorted(near, key=lambda n: -n.similarity)
+            ]
+
+    def set_level(self, project_name: str, level: Level) -> ProjectOut:
+        """Set how far a project's candidates go; the project is made if it is new."""
+        with self.database.write() as session:
+            project = projects.ensure(session, project_name, self.now())
+            projects.set_level(session, project.id, level)
+            return ProjectOut(name=project.name, level=level, created_at=project.created_at)
+
+    def put_documents(self, project_name: str, sent: list[DocumentIn]) -> DocumentsOut:
+        """Make the project's documents these; names those whose text is wanted.
+
+        Raises:
+            Invalid: a text does not have the hash that came with it.
+        """
+        now = self.now()
+        with self.database.write() as session:
+            project = projects.locked(session, projects.ensure(session, project_name, now))
+            wanted = self.documents.replace_all(session, project, sent, now)
+            return DocumentsOut(wanted=wanted, passages=self.documents.count(session, project.id))

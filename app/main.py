@@ -1,0 +1,165 @@
+"""Build the app: lifespan, routes, the guard of hosts and origins, and the one place where errors become answers."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app import api
+from app.db import open_database
+from app.embeddings import WordLlamaEmbedder
+from app.errors import BouncerError, HostRefused, NotModified, problem
+from app.pipeline import Pipeline
+from app.reviewers import Reviewer
+from app.settings import Settings, app_version
+
+SWEEP_SECONDS = 30.0
+PROBLEM_JSON = "application/problem+json"
+
+log = structlog.get_logger(__name__)
+
+
+def build_app(settings: Settings) -> FastAPI:
+    """The service with these settings.
+
+    Raises:
+        ConfigurationError: they cannot work (at start-up, before the first request).
+    """
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        pipeline = await asyncio.to_thread(_build_pipeline, settings)
+        app.state.pipeline = pipeline
+        sweeper = asyncio.create_task(_sweep_for_ever(pipeline))
+        try:
+            yield
+        finally:
+            sweeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await sweeper
+            await pipeline.close()
+
+    app = FastAPI(
+        title="Memory Bouncer",
+        version=app_version(),
+        summary="Judges what coding agents want to remember.",
+        lifespan=lifespan,
+        docs_url="/docs",
+        redoc_url=None,
+    )
+    app.state.settings = settings
+    app.include_router(api.router)
+    app.add_exception_handler(BouncerError, _bouncer_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _unexpected_error)
+    app.add_middleware(HostGuard, allowed=settings.allowed_hosts)
+    return app
+
+
+def _build_pipeline(settings: Settings) -> Pipeline:
+    database = open_database(settings)
+    pipeline = Pipeline(database, settings, WordLlamaEmbedder(), model=_build_model(settings))
+    with database.write() as session:
+        pipeline.index.neighbourhood.check_space(session)
+    pipeline.sweep()
+    return pipeline
+
+
+def _build_model(settings: Settings) -> Reviewer | None:
+    if settings.anthropic_api_key is None:
+        return None
+    # Imported here: the SDK takes most of a second to load, and without a key nobody needs it.
+    from app.reviewers.anthropic import AnthropicReviewer  # noqa: PLC0415
+
+    return AnthropicReviewer(settings)
+
+
+async def _sweep_for_ever(pipeline: Pipeline) -> None:
+    while True:
+        await asyncio.sleep(SWEEP_SECONDS)
+        try:
+            await asyncio.to_thread(pipeline.sweep)
+        except BouncerError as exc:
+            log.warning("sweep.failed", problem=exc.slug)
+
+
+class HostGuard:
+    """Refuses requests under a foreign host name (DNS rebinding) or from a foreign web page (cross-site requests)."""
+
+    def __init__(self, app: ASGIApp, allowed: list[str]) -> None:
+        self._app = app
+        self._allowed = frozenset(name.lower() for name in allowed)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer it with a problem."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"] if name in (b"host", b"origin")}
+        fault = self._fault(headers.get(b"host", ""), headers.get(b"origin"))
+        if fault is None:
+            await self._app(scope, receive, send)
+            return
+        await _answer(HostRefused(fault), scope["path"])(scope, receive, send)
+
+    def _fault(self, host: str, origin: str | None) -> str | None:
+        if "*" in self._allowed:
+            return None
+        if _host_name(f"//{host}") not in self._allowed:
+            return "This host name is not ours; add it to MEMORY_BOUNCER_ALLOWED_HOSTS if it should be."
+        if origin is not None and _host_name(origin) not in self._allowed:
+            return "Requests from this origin are refused."
+        return None
+
+
+def _host_name(url: str) -> str:
+    try:
+        name = urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+    return f"[{name}]" if ":" in name else name
+
+
+def _answer(error: BouncerError, path: str) -> Response:
+    return JSONResponse(
+        problem(error.status, error.slug, error.detail, path), status_code=error.status, media_type=PROBLEM_JSON
+    )
+
+
+async def _bouncer_error(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, BouncerError)  # noqa: S101
+    if isinstance(exc, NotModified):
+        return Response(status_code=exc.status, headers={"ETag": exc.etag})
+    return _answer(exc, request.url.path)
+
+
+async def _validation_error(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, RequestValidationError)  # noqa: S101
+    # The rejected values are left out: they may be a candidate's text.
+    faults = "; ".join(f"{'.'.join(str(part) for part in error['loc'])}: {error['msg']}" for error in exc.errors())
+    body = problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", faults, request.url.path)
+    return JSONResponse(body, status_code=HTTPStatus.UNPROCESSABLE_ENTITY, media_type=PROBLEM_JSON)
+
+
+async def _http_error(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, HTTPException)  # noqa: S101
+    slug = HTTPStatus(exc.status_code).phrase.lower().replace(" ", "-")
+    body = problem(exc.status_code, slug, str(exc.detail), request.url.path)
+    return JSONResponse(body, status_code=exc.status_code, media_type=PROBLEM_JSON, headers=exc.headers)
+
+
+async def _unexpected_error(request: Request, exc: Exception) -> Response:
+    log.error("request.failed", path=request.url.path, error=type(exc).__name__)
+    body = problem(
+        HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "The service failed; its log says more.", request.url.path
+    )
+    return JSONResponse(body, status_code=HTTPStatus.INTERNAL_SERVER_ERROR, media_type=PROBLEM_JSON)

@@ -1,0 +1,132 @@
+"""What the agent is told: one text for each review, ready to show, keyed on the reason codes."""
+
+from app.gate import REASONS
+from app.schemas import EntryRef, Fault, PassageRef, Reason, ReviewOut, Verdict
+
+EXCERPT = 400
+
+SENT_TO_HYGIENE = "Nothing is lost: run the /hygiene skill and store the reworked memory."
+FAULTS: dict[Fault, str] = {
+    Fault.NOT_JSON: "the reviewer's reply was no JSON",
+    Fault.SCHEMA_VIOLATION: "the reviewer's reply did not have the agreed form",
+    Fault.UNKNOWN_LABEL: "the reviewer named an entry or passage that it was not given",
+    Fault.QUOTE_NOT_FOUND: "the reviewer quoted words that are not in the document",
+    Fault.REFUSAL: "the model declined to judge this text",
+    Fault.TRUNCATED: "the reviewer's reply was cut off",
+    Fault.BAD_REQUEST: "the model's service did not accept the request",
+    Fault.UNAUTHORIZED: "the model's service did not accept the key",
+    Fault.MODEL_NOT_FOUND: "the model's service does not know the configured model",
+    Fault.RATE_LIMITED: "the model's service limits the rate of requests",
+    Fault.OVERLOADED: "the model's service is overloaded",
+    Fault.UPSTREAM_ERROR: "the model's service failed",
+    Fault.CONNECTION: "the model's service could not be reached",
+    Fault.TIMEOUT: "the model did not answer in time",
+    Fault.BUDGET_EXHAUSTED: "the budget for reviews is used up",
+    Fault.INTERRUPTED: "the service was stopped during the review",
+    Fault.REPEATED_REFUSALS: "near-same texts were refused three times in this session",
+}
+
+
+def for_review(
+    verdict: Verdict,
+    reasons: tuple[Reason, ...],
+    *,
+    explanation: str = "",
+    suggested_text: str | None = None,
+    entry: EntryRef | None = None,
+    passage: PassageRef | None = None,
+    fault: Fault | None = None,
+    updatable: bool = False,
+) -> str:
+    """The message of one review.
+
+    Args:
+        verdict: what was decided.
+        reasons: its reason codes.
+        explanation: the reviewer's own sentence.
+        suggested_text: a text that would pass, if the reviewer gave one.
+        entry: the entry that the verdict is about; for an approval, the older item to remove from the store.
+        passage: the passage that the text restates.
+        fault: why nobody could judge.
+        updatable: whether the store has a tool that updates an item in place.
+    """
+    match verdict:
+        case Verdict.APPROVE:
+            return _approved(entry)
+        case Verdict.HELD:
+            cause = FAULTS[fault] if fault else "nobody could judge it"
+            return f"Not judged: {cause}. The text is kept and will be decided later; do not rephrase it."
+        case Verdict.UPDATE:
+            lines = [_lead("Not stored as a new item", reasons), _update(entry, updatable=updatable)]
+        case Verdict.DUPLICATE:
+            lines = [_lead("Not stored", reasons), *_twin(entry, passage)]
+        case Verdict.REWRITE | Verdict.REJECT:
+            lines = [_lead("Not stored", reasons), explanation, SENT_TO_HYGIENE if Reason.SECRET not in reasons else ""]
+    if suggested_text:
+        lines.append(f"Suggested text: {suggested_text.strip()}")
+    return "\n".join(line for line in lines if line)
+
+
+def context(verdict: Verdict, reviews: list[ReviewOut]) -> str | None:
+    """A short note beside an approved call: its categories, who judged, and what the agent should still look at."""
+    if verdict is not Verdict.APPROVE:
+        return None
+    categories = ", ".join(dict.fromkeys(review.category for review in reviews if review.category))
+    judges = ", ".join(dict.fromkeys(review.reviewer for review in reviews))
+    lines = [f"Memory Bouncer let this pass{f' as {categories}' if categories else ''} (reviewer: {judges})."]
+    for review in reviews:
+        if review.note:
+            lines.append(f"Note: {review.note}.")
+        if review.entry is not None:
+            lines.append(review.message)
+        if review.possible_duplicate is not None:
+            lines.append(
+                f"It may say the same as {_name(review.possible_duplicate)}: {_excerpt(review.possible_duplicate.text)}"
+            )
+    return "\n".join(dict.fromkeys(lines))
+
+
+def _lead(what: str, reasons: tuple[Reason, ...]) -> str:
+    codes = f" [{', '.join(reasons)}]" if reasons else ""
+    return f"{what}{codes}: {' '.join(REASONS[reason] for reason in reasons)}".rstrip(": ")
+
+
+def _approved(entry: EntryRef | None) -> str:
+    if entry is None:
+        return "Approved."
+    return (
+        f"Approved as the newer text of {_name(entry)}; after storing it, remove the older item: {_excerpt(entry.text)}"
+    )
+
+
+def _update(entry: EntryRef | None, *, updatable: bool) -> str:
+    if entry is None:
+        return ""
+    how = (
+        "Update that item in place with the store's own update tool, keeping what is still true."
+        if updatable
+        else "This store cannot update in place: store the merged text once more, then remove the older item."
+    )
+    return f"It belongs to {_name(entry)}, version {entry.version}, whose text is: {_excerpt(entry.text)}\n{how}"
+
+
+def _twin(entry: EntryRef | None, passage: PassageRef | None) -> list[str]:
+    if passage is not None:
+        where = f"{passage.path} ({passage.heading})" if passage.heading else passage.path
+        return [f"It restates {where}: {_excerpt(passage.quote)}", "Store only what that document does not say."]
+    if entry is not None:
+        return [
+            f"It says the same as {_name(entry)}: {_excerpt(entry.text)}",
+            "If something in it is new, store that alone, or update that item.",
+        ]
+    return ["The same text stands twice in this call."]
+
+
+def _name(entry: EntryRef) -> str:
+    named = entry.store_id or entry.key
+    return f"entry {entry.id}" + (f" (stored as {named})" if named else "")
+
+
+def _excerpt(text: str) -> str:
+    flat = " ".join(text.split())
+    return f"“{flat}”" if len(flat) <= EXCERPT else f"“{flat[: EXCERPT - 1]}…”"

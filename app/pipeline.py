@@ -1,0 +1,478 @@
+"""The way of a candidate, stage by stage.
+
+Looking happens on a snapshot, without a lock: gate, twin, neighbours, cache, and the offline reviewer, which is free.
+Where the second model is to be asked, a first short transaction writes the call down and reserves its cost; no
+connection is held while the model thinks. One short transaction under the project's lock then re-checks what may
+have changed meanwhile, decides, and makes the entries.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session
+
+from app import budget, entries, gate, messages, policy, projects, reviews
+from app.cases import Case, Draft, Outcome
+from app.db import Database, new_id, utc_now
+from app.embeddings import Embedder
+from app.errors import Unavailable
+from app.index import Index
+from app.models import Call, Entry, Review
+from app.projects import ProjectRow
+from app.reviewers import Reviewer
+from app.reviewers.offline import OfflineReviewer
+from app.schemas import (
+    Brief,
+    CallOut,
+    Candidate,
+    Category,
+    Decision,
+    EntryRef,
+    EntryStatus,
+    Fault,
+    Judgement,
+    Level,
+    Operation,
+    PassageRef,
+    Reason,
+    ReviewRequest,
+    Verdict,
+)
+from app.settings import Settings
+from app.stores import can_update
+
+MARGIN_SECONDS = 0.5
+LEASE_SECONDS = 30.0
+POLL_SECONDS = 0.05
+MODEL_CALLS_AT_ONCE = 8
+
+NOTE_NO_MODEL = "no model is configured; the offline reviewer answered"
+NOTE_NO_BUDGET = "no budget for the model is left; the offline reviewer answered"
+
+
+class Pipeline:
+    """Reviews memory tool calls, and hears what became of the approved ones."""
+
+    def __init__(
+        self,
+        database: Database,
+        settings: Settings,
+        embedder: Embedder,
+        *,
+        model: Reviewer | None = None,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.index = Index(database, embedder, now=now)
+        self._database = database
+        self._settings = settings
+        self._offline = OfflineReviewer()
+        self._model = model
+        self._now = now
+
+    async def review(self, request: ReviewRequest) -> CallOut:
+        """Judge a call; the same call again gets the same answer, at no further cost.
+
+        Raises:
+            Conflict: the session used this tool call id for another content.
+            Unavailable: the database does not answer, or the same call is still being judged.
+        """
+        give_up = asyncio.get_running_loop().time() + request.deadline_seconds
+        while True:
+            try:
+                answer = await asyncio.to_thread(self._without_model, request)
+                if isinstance(answer, Case):
+                    answer = await self._with_model(answer)
+            except IntegrityError:
+                answer = None  # the same call, or the same text, was written at the same moment: look again
+            if isinstance(answer, CallOut):
+                return answer
+            if asyncio.get_running_loop().time() >= give_up:
+                raise Unavailable("This call is still being judged; ask again with the same tool_call_id.")
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def close(self) -> None:
+        """Close the model's and the database's connections."""
+        if self._model is not None:
+            await self._model.aclose()
+        self._database.close()
+
+    def sweep(self) -> None:
+        """Let lapse what nobody came back for: pending entries, reservations, interrupted calls."""
+        now = self._now()
+        with self._database.write() as session:
+            entries.expire(session, now)
+            budget.expire(session, now)
+            for call in reviews.interrupted(session, now):
+                for review in reviews.of_call(session, call.id):
+                    if review.verdict is None:
+                        reviews.settle(review, _held(Fault.INTERRUPTED), now=now)
+                call.open_until = None
+
+    # --- stages ----------------------------------------------------------------------------------------------
+
+    def _without_model(self, request: ReviewRequest) -> CallOut | Case | None:
+        """The answer, if none has to be paid for; the case, if the model is to be asked; None while it is asked."""
+        drafts = [self._draft(request, candidate) for candidate in request.candidates]
+        with self._database.read() as session:
+            if (call := reviews.find_call(session, request)) is not None:
+                return self._repeated(session, call)
+            case = self._look_around(session, request, drafts)
+        if case.asks_model:
+            return case
+        self._judge_offline(case)
+        return self._record(case)
+
+    async def _with_model(self, case: Case) -> CallOut | None:
+        if not await asyncio.to_thread(self._open, case):
+            return None
+        try:
+            if case.asks_model:
+                await self._ask_model(case)
+        finally:
+            # Also on cancellation: what was paid is settled, and what nobody judged is held, not lost.
+            recorded = asyncio.ensure_future(asyncio.to_thread(self._record, case))
+            await asyncio.shield(recorded)
+        return recorded.result()
+
+    def _draft(self, request: ReviewRequest, candidate: Candidate) -> Draft:
+        reasons = gate.check(candidate.text)
+        text = gate.redact(candidate.text) if Reason.SECRET in reasons else candidate.text
+        brief = Brief(
+            text=text,
+            project=request.project,
+            operation=request.operation,
+            key=gate.redact(candidate.key) if candidate.key else None,
+            neighbours=(),
+            passages=(),
+        )
+        return Draft(candidate, text, gate.text_hash(text), reasons, self.index.embed([text])[0], brief)
+
+    def _look_around(self, session: Session, request: ReviewRequest, drafts: list[Draft]) -> Case:
+        project = projects.find(session, request.project)
+        level = (project.level if project else None) or self._settings.level
+        case = Case(request, new_id(), level, drafts, self._now())
+        if level is Level.GATE:
+            return case
+        if project is not None:
+            case.revision = project.revision
+            if not can_update(request.store):
+                case.told = reviews.told_to_update(session, request.session_id, project.id)
+            for draft in drafts:
+                if not draft.gate:
+                    self._meet_neighbours(session, project, request, draft)
+        if level is Level.MODEL:
+            self._plan_model(session, case, project)
+        return case
+
+    def _meet_neighbours(self, session: Session, project: ProjectRow, request: ReviewRequest, draft: Draft) -> None:
+        if request.operation is Operation.UPDATE:
+            known = entries.replaced(session, project.id, request.store, draft.candidate.store_id, draft.candidate.key)
+            draft.replaces = known.id if known else None
+        twin = entries.twin(session, project.id, draft.text_hash)
+        if twin is not None and not _refuses(twin, request, draft.replaces):
+            draft.retries = twin.id
+        near = self.index.neighbourhood.shortlist(
+            session, project, draft.text, draft.vector, self._settings.neighbours, leave_out=draft.own
+        )
+        passages = self.index.documents.shortlist(session, project, draft.vector, self._settings.passages)
+        draft.brief = draft.brief.model_copy(update={"neighbours": near, "passages": passages})
+
+    def _plan_model(self, session: Session, case: Case, project: ProjectRow | None) -> None:
+        if self._model is None:
+            case.note = NOTE_NO_MODEL
+            return
+        for draft in case.drafts:
+            if draft.gate:
+                continue
+            draft.cache_key = _cache_key(draft.brief, self._model)
+            draft.judgement = reviews.cached(session, draft.cache_key)
+            known = entries.twin(session, project.id, draft.text_hash) if project else None
+            if draft.judgement is None and known is not None and _refuses(known, case.request, draft.replaces):
+                # An equal text is a duplicate without a reviewer; the decision is made again under the lock.
+                draft.judgement = self._offline.judge(draft.brief)
+        case.asks_model = any(draft.undecided for draft in case.drafts)
+
+    def _judge_offline(self, case: Case) -> None:
+        for draft in case.drafts:
+            if draft.undecided and case.level is not Level.GATE:
+                draft.judgement = self._offline.judge(draft.brief)
+
+    def _open(self, case: Case) -> bool:
+        """Write the call down and reserve its cost, before anything is paid; False if another request did so."""
+        now = self._now()
+        lease = timedelta(seconds=case.request.deadline_seconds + LEASE_SECONDS)
+        with self._database.write() as session:
+            if reviews.find_call(session, case.request) is not None:
+                return False
+            project = projects.ensure(session, case.request.project, now)
+            self._insert(session, project, case, open_until=now + lease)
+            case.opened = True
+            assert self._model is not None  # noqa: S101
+            worst = sum(self._model.worst_case_microdollars(draft.brief) for draft in case.drafts if draft.undecided)
+            case.asks_model = budget.reserve(
+                session,
+                call_id=case.call_id,
+                amount=worst,
+                limit=self._settings.budget_microdollars,
+                now=now,
+                expires_at=now + lease,
+            )
+        if not case.asks_model:
+            self._at_cap(case)
+        return True
+
+    def _at_cap(self, case: Case) -> None:
+        if self._settings.at_cap == "offline":
+            case.note = NOTE_NO_BUDGET
+            self._judge_offline(case)
+            return
+        for draft in case.drafts:
+            if draft.undecided:
+                draft.judgement = Judgement(reviewer="anthropic", facts=None, fault=Fault.BUDGET_EXHAUSTED)
+
+    async def _ask_model(self, case: Case) -> None:
+        assert self._model is not None  # noqa: S101
+        model = self._model
+        deadline = max(0.1, min(self._settings.model_timeout_seconds, case.request.deadline_seconds - MARGIN_SECONDS))
+        places = asyncio.Semaphore(MODEL_CALLS_AT_ONCE)
+
+        async def ask(draft: Draft) -> None:
+            async with places:
+                draft.judgement = await model.review(draft.brief, deadline)
+
+        await asyncio.gather(*(ask(draft) for draft in case.drafts if draft.undecided))
+
+    def _record(self, case: Case) -> CallOut | None:
+        """Decide under the project's lock, make the entries and write everything down, in one transaction.
+
+        None if another request for the same call got here first and is still asking the model.
+        """
+        now = self._now()
+        with self._database.write() as session:
+            if not case.opened and (call := reviews.find_call(session, case.request)) is not None:
+                return self._repeated(session, call)
+            project = projects.locked(session, projects.ensure(session, case.request.project, now))
+            if not case.opened:
+                self._insert(session, project, case, open_until=None)
+            rows = reviews.of_call(session, case.call_id)
+            entries.expire(session, now)
+            outcomes = self._decide_all(session, project, case)
+            if policy.combine([o.decision.verdict for o in outcomes]) is Verdict.APPROVE and not case.request.dry_run:
+                outcomes = [
+                    self._make_entry(session, project, case, draft, outcome, row, now)
+                    for draft, outcome, row in zip(case.drafts, outcomes, rows, strict=True)
+                ]
+            updatable = can_update(case.request.store)
+            for draft, outcome, row in zip(case.drafts, outcomes, rows, strict=True):
+                if row.verdict is None:  # else a person decided while the model was thinking, and that stands
+                    reviews.settle(row, outcome, draft.judgement, note=case.note, updatable=updatable, now=now)
+                    row.cache_key = draft.cache_key
+            if case.opened:
+                reviews.close_call(session, case.call_id)
+                cost = sum(draft.judgement.usage.cost_microdollars for draft in case.drafts if draft.judgement)
+                budget.settle(session, call_id=case.call_id, cost=cost, now=now)
+            return _answer(rows, project.name, replayed=False)
+
+    def _insert(self, session: Session, project: ProjectRow, case: Case, open_until: datetime | None) -> None:
+        request = case.request
+        session.add(
+            Call(
+                id=case.call_id,
+                project_id=project.id,
+                session_id=request.session_id,
+                tool_call_id=request.tool_call_id,
+                request_hash=reviews.request_hash(request),
+                open_until=open_until,
+                created_at=case.created_at,
+            )
+        )
+        session.flush()
+        shared = request.model_dump(
+            include={"session_id", "tool_call_id", "agent", "agent_id", "store", "tool", "hygiene_read", "reminder"}
+        )
+        session.add_all(
+            Review(
+                **shared,
+                call_id=case.call_id,
+                project_id=project.id,
+                position=position,
+                operation=request.operation.value,
+                key=draft.brief.key,
+                store_id=draft.candidate.store_id,
+                text=draft.text,
+                text_hash=draft.text_hash,
+                level=case.level.value,
+                created_at=case.created_at,
+            )
+            for position, draft in enumerate(case.drafts)
+        )
+        session.flush()
+
+    # --- decisions under the lock --------------------------------------------------------------------------------
+
+    def _decide_all(self, session: Session, project: ProjectRow, case: Case) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        seen: set[str] = set()
+        states = 0
+        for draft in case.drafts:
+            outcome = self._decide(session, project, case, draft)
+            if outcome.decision.verdict is Verdict.APPROVE and case.level is not Level.GATE:
+                is_state = _category(draft) is Category.STATE
+                states += is_state
+                if draft.text_hash in seen:
+                    outcome = Outcome(Decision(verdict=Verdict.DUPLICATE, reasons=(Reason.DUPLICATE,)))
+                elif is_state and states > 1:
+                    outcome = Outcome(Decision(verdict=Verdict.REWRITE, reasons=(Reason.SECOND_STATE,)))
+            seen.add(draft.text_hash)
+            outcomes.append(outcome)
+        return outcomes
+
+    def _decide(self, session: Session, project: ProjectRow, case: Case, draft: Draft) -> Outcome:
+        if draft.gate:
+            return Outcome(policy.refused_by_gate(draft.gate))
+        if case.level is Level.GATE:
+            return Outcome(Decision(verdict=Verdict.APPROVE))
+        known = entries.twin(session, project.id, draft.text_hash)
+        if known is not None and _refuses(known, case.request, draft.replaces):
+            decision = Decision(verdict=Verdict.DUPLICATE, reasons=(Reason.DUPLICATE,))
+            return Outcome(decision, entry=entries.reference(known))
+        if draft.judgement is None:
+            return _held(Fault.INTERRUPTED)
+        self._recheck(session, project, case, draft)
+        facts = draft.judgement.facts
+        if facts is None:
+            return _held(draft.judgement.fault)
+        decision = policy.decide(facts, draft.brief, replaces=draft.replaces, may_supersede=case.told)
+        return self._point(session, case, draft, draft.judgement, decision)
+
+    def _recheck(self, session: Session, project: ProjectRow, case: Case, draft: Draft) -> None:
+        """Take in what was written to the project after the candidate's neighbours were looked up."""
+        if project.revision == case.revision or draft.judgement is None:
+            return
+        amended = self.index.neighbourhood.amended(
+            session, project, draft.brief, draft.vector, since=case.revision, leave_out=draft.own
+        )
+        if amended == draft.brief:
+            return
+        newcomers = amended.neighbours[len(draft.brief.neighbours) :]
+        draft.brief = amended
+        again = self._offline.judge(amended.model_copy(update={"neighbours": newcomers}))
+        if draft.judgement.reviewer == "offline":
+            draft.judgement = self._offline.judge(amended)
+        elif draft.judgement.facts is not None and again.facts is not None and again.facts.duplicate_of:
+            facts = draft.judgement.facts.model_copy(update={"duplicate_of": again.facts.duplicate_of})
+            draft.judgement = draft.judgement.model_copy(update={"facts": facts})
+        elif again.possible_duplicate:
+            draft.judgement = draft.judgement.model_copy(update={"possible_duplicate": again.possible_duplicate})
+
+    def _point(self, session: Session, case: Case, draft: Draft, judgement: Judgement, decision: Decision) -> Outcome:
+        """Turn the decision's labels into the things they name, and give way to another session's pending update."""
+        by_label = {n.label: n for n in draft.brief.neighbours}
+        target_id = by_label[decision.entry].entry_id if decision.entry else None
+        passage = next((p for p in draft.brief.passages if p.label == decision.passage), None)
+        quote = judgement.facts.restates.quote if judgement.facts and judgement.facts.restates else ""
+        possible = by_label.get(judgement.possible_duplicate or "")
+        if possible is not None and possible.entry_id == target_id:
+            possible = None
+        outcome = Outcome(
+            decision,
+            entry=_reference(session, target_id),
+            passage=PassageRef(path=passage.path, heading=passage.heading, quote=quote) if passage else None,
+            possible_duplicate=_reference(session, possible.entry_id) if possible else None,
+        )
+        if decision.verdict is not Verdict.APPROVE:
+            return outcome
+        superseded = draft.replaces or target_id
+        if superseded is None:
+            return outcome
+        return self._give_way(session, case, draft, replace(outcome, supersedes=superseded))
+
+    def _give_way(self, session: Session, case: Case, draft: Draft, outcome: Outcome) -> Outcome:
+        assert outcome.supersedes is not None  # noqa: S101
+        current = session.get_one(Entry, outcome.supersedes)
+        expected = draft.candidate.expected_version
+        if (expected is not None and expected != current.version) or entries.rival(
+            session, current.id, case.request.session_id
+        ):
+            return Outcome(Decision(verdict=Verdict.UPDATE), entry=entries.reference(current))
+        return outcome
+
+    def _make_entry(
+        self,
+        session: Session,
+        project: ProjectRow,
+        case: Case,
+        draft: Draft,
+        outcome: Outcome,
+        row: Review,
+        now: datetime,
+    ) -> Outcome:
+        facts = draft.judgement.facts if draft.judgement else None
+        if facts is None:
+            return outcome  # level `gate`: nobody judged, so nothing is indexed
+        proposal = entries.Proposal(
+            category=facts.category,
+            text=draft.text,
+            text_hash=draft.text_hash,
+            store=case.request.store,
+            key=draft.brief.key,
+            store_id=draft.candidate.store_id,
+            review_id=row.id,
+            session_id=case.request.session_id,
+            agent=case.request.agent,
+            expires_at=now + timedelta(minutes=self._settings.pending_minutes),
+        )
+        if outcome.supersedes is not None:
+            older = session.get_one(Entry, outcome.supersedes)
+            entries.propose_version(session, older, proposal, now)
+            # An update in place needs no further deed; a newer item beside the older one does.
+            return replace(outcome, entry=None if older.id == draft.replaces else entries.reference(older))
+        known = entries.twin(session, project.id, draft.text_hash)
+        if known is not None and known.id != draft.replaces:
+            entry = entries.renew(session, known, proposal, now)
+        else:
+            entry = entries.add(session, project.id, proposal, now)
+            self.index.neighbourhood.put(session, project.id, entry.id, draft.text, draft.vector)
+        row.entry_id = entry.id
+        return outcome
+
+    @staticmethod
+    def _repeated(session: Session, call: Call) -> CallOut | None:
+        if call.open_until is not None:
+            return None
+        rows = reviews.of_call(session, call.id)
+        return _answer(rows, projects.name_of(session, call.project_id), replayed=True)
+
+
+def _answer(rows: list[Review], project: str, *, replayed: bool) -> CallOut:
+    verdict = policy.combine(reviews.verdicts(rows))
+    outs = [reviews.out(row, project) for row in rows]
+    return CallOut(verdict=verdict, reviews=outs, context=messages.context(verdict, outs), replayed=replayed)
+
+
+def _held(fault: Fault | None) -> Outcome:
+    return Outcome(Decision(verdict=Verdict.HELD), fault=fault)
+
+
+def _refuses(known: Entry, request: ReviewRequest, replaces: str | None) -> bool:
+    """Whether an entry of equal text makes the candidate a duplicate rather than a retry or an update."""
+    if known.status == EntryStatus.UNCONFIRMED or known.id == replaces:
+        return False
+    return not (known.status == EntryStatus.PENDING and known.session_id == request.session_id)
+
+
+def _category(draft: Draft) -> Category | None:
+    return draft.judgement.facts.category if draft.judgement and draft.judgement.facts else None
+
+
+def _reference(session: Session, entry_id: str | None) -> EntryRef | None:
+    return entries.reference(session.get_one(Entry, entry_id)) if entry_id else None
+
+
+def _cache_key(brief: Brief, model: Reviewer) -> str:
+    """Equal for equal candidates among equal neighbours and passages, asked of the same model with the same prompt."""
+    return sha256(f"{model.fingerprint}\n{brief.model_dump_json()}".encode()).hexdigest()

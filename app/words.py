@@ -1,0 +1,23 @@
+"""Cut a text into the words by which it is found again; the same cut serves indexing, asking and comparing."""
+
+import re
+import unicodedata
+
+# Scripts written without spaces are cut into overlapping pairs of characters, which finds their words well enough
+# without a dictionary.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_TOKEN = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")
+_FIRST_UNSPACED = re.compile(rf"[{_UNSPACED}]")
+
+
+def words(text: str) -> list[str]:
+    """Words in their order, folded in case and accents; pairs of characters where a script has no spaces."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    plain = unicodedata.normalize("NFC", "".join(c for c in decomposed if not unicodedata.combining(c)))
+    found: list[str] = []
+    for token in _TOKEN.findall(plain):
+        if _FIRST_UNSPACED.match(token) and len(token) > 1:
+            found += [token[i : i + 2] for i in range(len(token) - 1)]
+        else:
+            found += token.split("_") if "_" in token else [token]
+    return [word for word in found if word]
