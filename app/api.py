@@ -39,6 +39,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     code: {"model": Problem, "content": {"application/problem+json": {}}, "description": description}
     for code, description in (
         (400, "The request makes no sense."),
+        (401, "The service's key is missing."),
         (403, "The host or origin is refused."),
         (404, "There is no such thing."),
         (409, "The request contradicts what is stored."),

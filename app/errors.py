@@ -2,6 +2,7 @@
 
 BouncerError
 ├── Invalid            400  the request makes no sense
+├── Unauthorized       401  no key, or not the right one
 ├── HostRefused        403  a Host or Origin that is not ours
 ├── NotModified        304
 ├── NotFound           404
@@ -31,6 +32,13 @@ class Invalid(BouncerError):
 
     status = HTTPStatus.BAD_REQUEST
     slug = "invalid"
+
+
+class Unauthorized(BouncerError):
+    """The request does not bring the service's key."""
+
+    status = HTTPStatus.UNAUTHORIZED
+    slug = "unauthorized"
 
 
 class HostRefused(BouncerError):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hmac
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 from urllib.parse import urlsplit
@@ -10,34 +11,35 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import SecretStr
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import api
 from app.db import open_database
 from app.embeddings import WordLlamaEmbedder
-from app.errors import BouncerError, HostRefused, NotModified, problem
+from app.errors import BouncerError, HostRefused, NotModified, Unauthorized, problem
 from app.pipeline import Pipeline
 from app.reviewers import Reviewer
 from app.settings import Settings, app_version
 
 SWEEP_SECONDS = 30.0
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 PROBLEM_JSON = "application/problem+json"
 
 log = structlog.get_logger(__name__)
 
 
 def build_app(settings: Settings) -> FastAPI:
-    """The service with these settings.
+    """The service with these settings; its database is opened and brought up to date.
 
     Raises:
-        ConfigurationError: they cannot work (at start-up, before the first request).
+        ConfigurationError: they cannot work.
     """
+    pipeline = build_pipeline(settings)
 
     @contextlib.asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        pipeline = await asyncio.to_thread(_build_pipeline, settings)
-        app.state.pipeline = pipeline
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         sweeper = asyncio.create_task(_sweep_for_ever(pipeline))
         try:
             yield
@@ -56,16 +58,22 @@ def build_app(settings: Settings) -> FastAPI:
         redoc_url=None,
     )
     app.state.settings = settings
+    app.state.pipeline = pipeline
     app.include_router(api.router)
     app.add_exception_handler(BouncerError, _bouncer_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _unexpected_error)
-    app.add_middleware(HostGuard, allowed=settings.allowed_hosts)
+    app.add_middleware(Door, allowed=settings.allowed_hosts, key=settings.service_key)
     return app
 
 
-def _build_pipeline(settings: Settings) -> Pipeline:
+def build_pipeline(settings: Settings) -> Pipeline:
+    """The pipeline with these settings, on the database that they name.
+
+    Raises:
+        ConfigurationError: they cannot work.
+    """
     database = open_database(settings)
     pipeline = Pipeline(database, settings, WordLlamaEmbedder(), model=_build_model(settings))
     with database.write() as session:
@@ -92,32 +100,34 @@ async def _sweep_for_ever(pipeline: Pipeline) -> None:
             log.warning("sweep.failed", problem=exc.slug)
 
 
-class HostGuard:
-    """Refuses requests under a foreign host name (DNS rebinding) or from a foreign web page (cross-site requests)."""
+class Door:
+    """Refuses foreign host names (DNS rebinding), foreign web pages (cross-site requests), and callers without the key."""
 
-    def __init__(self, app: ASGIApp, allowed: list[str]) -> None:
+    def __init__(self, app: ASGIApp, allowed: list[str], key: SecretStr | None) -> None:
         self._app = app
         self._allowed = frozenset(name.lower() for name in allowed)
+        self._key = key.get_secret_value().encode() if key else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it with a problem."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        headers = {name: value.decode("latin-1") for name, value in scope["headers"] if name in (b"host", b"origin")}
-        fault = self._fault(headers.get(b"host", ""), headers.get(b"origin"))
+        fault = self._fault(scope) if scope["type"] == "http" else None
         if fault is None:
             await self._app(scope, receive, send)
-            return
-        await _answer(HostRefused(fault), scope["path"])(scope, receive, send)
+        else:
+            await _answer(fault, scope["path"])(scope, receive, send)
 
-    def _fault(self, host: str, origin: str | None) -> str | None:
-        if "*" in self._allowed:
-            return None
-        if _host_name(f"//{host}") not in self._allowed:
-            return "This host name is not ours; add it to MEMORY_BOUNCER_ALLOWED_HOSTS if it should be."
-        if origin is not None and _host_name(origin) not in self._allowed:
-            return "Requests from this origin are refused."
+    def _fault(self, scope: Scope) -> BouncerError | None:
+        headers = dict(reversed(scope["headers"]))
+        if "*" not in self._allowed:
+            if _host_name("//" + headers.get(b"host", b"").decode("latin-1")) not in self._allowed:
+                return HostRefused("This host name is not ours; MEMORY_BOUNCER_ALLOWED_HOSTS lists those that are.")
+            origin = headers.get(b"origin")
+            if origin is not None and _host_name(origin.decode("latin-1")) not in self._allowed:
+                return HostRefused("Requests from this origin are refused.")
+        if self._key is not None and scope["path"] not in OPEN_PATHS:
+            given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
+            if not hmac.compare_digest(given, self._key):
+                return Unauthorized("This service wants its key: set MEMORY_BOUNCER_KEY for the hook.")
         return None
 
 

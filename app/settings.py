@@ -32,6 +32,11 @@ class Settings(BaseSettings):
         default=["127.0.0.1", "localhost", "[::1]"],
         description="Host names under which requests are accepted (JSON list); guards against DNS rebinding.",
     )
+    service_key: SecretStr | None = Field(
+        default=None,
+        min_length=24,
+        description="Secret that requests must bring as bearer token; needed to listen beyond this machine.",
+    )
     level: Level = Field(
         default=Level.OFFLINE, description="Level of projects that have none of their own; model needs an opt-in."
     )
