@@ -36,7 +36,8 @@ OVERHEAD_TOKENS = 1_024
 
 OWN_HOST = "api.anthropic.com"
 
-# One row for each error of the SDK, so that one which is new to us fails a test instead of being guessed at.
+# A row for each kind of error; those that the SDK tells apart by an error code inherit the row of their status. A new
+# kind fails a test instead of being guessed at.
 FAULTS: Mapping[type[anthropic.AnthropicError], Fault] = MappingProxyType(
     {
         anthropic.BadRequestError: Fault.BAD_REQUEST,
@@ -48,8 +49,13 @@ FAULTS: Mapping[type[anthropic.AnthropicError], Fault] = MappingProxyType(
         anthropic.AuthenticationError: Fault.UNAUTHORIZED,
         anthropic.PaymentRequiredError: Fault.UNAUTHORIZED,
         anthropic.PermissionDeniedError: Fault.UNAUTHORIZED,
+        anthropic.OrganizationOnHoldError: Fault.UNAUTHORIZED,
+        # Come with status 429, but waiting helps no more than it would with an unpaid bill.
+        anthropic.ContractSpendLimitReachedError: Fault.UNAUTHORIZED,
+        anthropic.EnforcedSpendLimitReachedError: Fault.UNAUTHORIZED,
         anthropic.CredentialsError: Fault.UNAUTHORIZED,
         anthropic.IdentityTokenFileError: Fault.UNAUTHORIZED,
+        anthropic.WorkloadIdentityError: Fault.UNAUTHORIZED,
         anthropic.NotFoundError: Fault.MODEL_NOT_FOUND,
         anthropic.RateLimitError: Fault.RATE_LIMITED,
         anthropic.OverloadedError: Fault.OVERLOADED,
@@ -280,9 +286,9 @@ def _counts_in(error: anthropic.AnthropicError) -> TokenCounts:
 
 
 def _may_pass(error: anthropic.AnthropicError) -> bool:
-    if isinstance(error, anthropic.APIStatusError):
-        return error.status_code in (408, 429) or error.status_code >= 500
-    return isinstance(error, anthropic.APIConnectionError) and not isinstance(error, anthropic.APITimeoutError)
+    if isinstance(error, anthropic.APIStatusError) and _fault(error) is Fault.UPSTREAM_ERROR:
+        return error.status_code == 408 or error.status_code >= 500
+    return _fault(error) in (Fault.RATE_LIMITED, Fault.OVERLOADED, Fault.CONNECTION)
 
 
 def _pause(error: anthropic.AnthropicError) -> float | None:

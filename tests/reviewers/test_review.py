@@ -1,22 +1,13 @@
 """Each way that a server can answer gives the right facts or the right fault, and what it cost."""
 
-import asyncio
 import json
-import logging
-from collections.abc import Iterator
 
-import anthropic
 import pytest
-from pydantic import SecretStr
 
-from app.reviewers import Reviewer
-from app.reviewers.anthropic import FAULTS, AnthropicReviewer, _fault
+from app.reviewers.anthropic import AnthropicReviewer
 from app.schemas import Category, Fault, Restatement
-from app.settings import Settings
-from tests.reviewers.conftest import KEY
-from tests.support.briefs import CANDIDATE, brief
+from tests.support.briefs import brief
 from tests.support.messages_api import (
-    Answer,
     MessagesApi,
     Step,
     Tokens,
@@ -26,7 +17,6 @@ from tests.support.messages_api import (
     junk,
     refusal,
     reply,
-    slow,
     truncated,
 )
 
@@ -145,6 +135,7 @@ FINAL: dict[str, tuple[Step, Fault]] = {
     "too large": (error(413), Fault.BAD_REQUEST),
     "wrong key": (error(401, kind="authentication_error"), Fault.UNAUTHORIZED),
     "unpaid": (error(402), Fault.UNAUTHORIZED),
+    "spend limit": (error(429, code="enforced_spend_limit_reached"), Fault.UNAUTHORIZED),
     "forbidden": (error(403), Fault.UNAUTHORIZED),
     "no such model": (error(404, kind="not_found_error"), Fault.MODEL_NOT_FOUND),
     "odd status": (error(418), Fault.UPSTREAM_ERROR),

@@ -140,12 +140,15 @@ def error(
     *,
     kind: str = "api_error",
     message: str = "Something is wrong.",
+    code: str | None = None,
     retry_after: float | str | None = None,
     headers: Mapping[str, str] | None = None,
     tokens: Tokens | None = None,
 ) -> Step:
     """An error in the API's shape, for instance ``error(529, kind="overloaded_error")``."""
-    body: dict[str, object] = {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
+    details = {"error_code": code} if code is not None else None
+    told = {"type": kind, "message": message, "details": details}
+    body: dict[str, object] = {"type": "error", "error": told, "request_id": "req_1"}
     if tokens is not None:
         body["usage"] = _usage(tokens)
     all_headers = {"request-id": "req_1", **(headers or {})}
