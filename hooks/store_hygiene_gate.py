@@ -14,12 +14,13 @@ imported where it is needed. The service imports this module for its own gate, s
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 VERSION = "0.1.0"
 STARTED = time.monotonic()
@@ -386,8 +387,8 @@ _SECRETS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("discord_token", (), r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}"),
 )
 _KEYWORDS = (
-    "password|passwd|passphrase|passcode|pwd|secret|token|credential|api key|api-key|api_key|apikey|access key|access-key"
-    "|access_key|accesskey|private key|private_key|encryption_key|auth_key|signing_key|account_key|passwort"
+    "password|passwd|passphrase|passcode|pwd|secret|token|credential|api key|api-key|api_key|apikey|access key"
+    "|access-key|access_key|accesskey|private key|private_key|encryption_key|auth_key|signing_key|account_key|passwort"
     "|kennwort|contraseña|mot de passe|senha|пароль|密码|密碼|口令|密钥|パスワード|비밀번호"
 )
 _ASSIGNED = (
@@ -481,6 +482,525 @@ def _looks_generated(value: str) -> bool:
         return False
     parts = re.split(r"[^A-Za-z0-9]+", value)
     return not all(re.fullmatch(r"\d{0,4}[A-Za-z]*\d{0,4}|\d+", part) for part in parts)
+
+
+# --- tool map ---------------------------------------------------------------------------------------------------
+
+
+def _row(tool: str, store: str, texts: str = "", **more: object) -> dict[str, object]:
+    return {"tool": tool, "store": store, "texts": texts, **more}
+
+
+# A row says where a memory tool's texts lie among its arguments, as paths (`a.b`, and `a[].b[]` for each item of a
+# list; several are given with spaces between). Further fields: `title` goes before the text; `key` is the store's
+# name for the item and `id` its id; `old` is text that an edit replaces; `operation` is write, update, delete or
+# ignore; `when` names arguments that must have one of some values, null for absent; `optional` lets calls without
+# texts pass; `join` makes all texts one. The tool is the last part of `mcp__<server>__<tool>`. The first row that fits
+# the arguments is used. Rows in a user's configuration file have the same shape and go first.
+TOOLS: tuple[dict[str, object], ...] = (
+    _row("create_entities", "memory", "entities[].observations[]", key="entities[].name"),
+    _row("add_observations", "memory", "observations[].contents[]", key="observations[].entityName"),
+    _row("delete_entities", "memory", key="entityNames[]", operation="delete"),
+    _row("delete_observations", "memory", "deletions[].observations[]", operation="delete",
+         key="deletions[].entityName"),
+    _row("mem_save", "engram", "content observation", title="title", key="topic_key"),
+    _row("mem_update", "engram", "content", title="title", key="topic_key", id="id", operation="update", optional=True),
+    _row("mem_session_summary", "engram", "content"),
+    _row("mem_session_end", "engram", "summary", optional=True),
+    _row("mem_capture_passive", "engram", "content"),
+    _row("mem_delete", "engram", id="id", operation="delete"),
+    _row("store_memory", "engram", "content", title="title"),
+    _row("schedule_memory", "engram", "content"),
+    _row("update_memory", "engram", "content new_content", id="memory_id id", operation="update"),
+    _row("supersede_memory", "engram", "content new_content", id="memory_id old_memory_id old_id id",
+         operation="update"),
+    _row("memory_store_fact", "engram", "content"),
+    _row("add_memory", "mem0", "text"),
+    _row("add_memory", "mem0", "messages[].content", join=True),
+    _row("add_memory", "graphiti", "episode_body", title="name", key="uuid"),
+    _row("add_memory", "unknown", "content memory fact"),
+    _row("add_episode", "graphiti", "episode_body", title="name", key="uuid"),
+    _row("add_memories", "openmemory", "text"),
+    _row("update_memory", "mem0", "text", id="memory_id", operation="update"),
+    _row("delete_memory", "serena", key="memory_name memory_file_name", operation="delete"),
+    _row("delete_memory", "unknown", id="memory_id id content_hash", operation="delete"),
+    _row("write_note", "basic-memory", "content", title="title", key="title"),
+    _row("edit_note", "basic-memory", "content new_content replacement replace_with", old="find_text", id="identifier",
+         operation="update"),
+    _row("delete_note", "basic-memory", id="identifier", operation="delete"),
+    _row("memory_store", "mcp-memory-service", "content"),
+    _row("memory_update", "mcp-memory-service", "content updates.content", id="content_hash", operation="update",
+         optional=True),
+    _row("memory_delete", "mcp-memory-service", id="content_hash", operation="delete"),
+    _row("write_memory", "serena", "content", key="memory_name memory_file_name"),
+    _row("edit_memory", "serena", "repl", old="needle", key="memory_name memory_file_name", operation="update"),
+    _row("core_memory_append", "letta", "content", key="label"),
+    _row("core_memory_replace", "letta", "new_content", old="old_content", key="label", operation="update"),
+    _row("memory_insert", "letta", "new_str", key="label"),
+    _row("memory_replace", "letta", "new_str", old="old_str", key="label", operation="update"),
+    _row("memory_rethink", "letta", "new_memory", key="label", operation="update"),
+    _row("archival_memory_insert", "letta", "content"),
+    _row("memory", "memory-tool", "file_text", key="path", when={"command": ["create"]}),
+    _row("memory", "memory-tool", "insert_text", key="path", when={"command": ["insert"]}),
+    _row("memory", "memory-tool", "new_str new_string", old="old_str old_string", key="path", operation="update",
+         when={"command": ["str_replace"]}),
+    _row("memory", "memory-tool", key="path", operation="delete", when={"command": ["delete"]}),
+    _row("memory", "supermemory", "content", when={"action": ["save", None], "command": [None]}),
+    _row("memory", "supermemory", "content", operation="delete", when={"action": ["forget"]}),
+    _row("addToSupermemory", "supermemory", "thingToRemember"),
+    _row("manage_memory", "langmem", "content", when={"action": ["create", None]}),
+    _row("manage_memory", "langmem", "content", id="id", operation="update", when={"action": ["update"]}),
+    _row("manage_memory", "langmem", id="id", operation="delete", when={"action": ["delete"]}),
+    _row("remember", "cognee", "data", key="dataset_name"),
+    _row("cognify", "cognee", "data"),
+    _row("save_interaction", "cognee", "data"),
+    _row("observation_add", "claude-mem", "content"),
+    _row("create_long_term_memories", "redis", "memories[].text", id="memories[].id"),
+    _row("edit_long_term_memory", "redis", "text", id="memory_id", operation="update", optional=True),
+    *(
+        _row(tool, "unknown", "content text fact memory")
+        for tool in ("remember save_memory memory_save create_memory memory_create omega_store store_fact").split()
+    ),
+)  # fmt: skip
+FILE_TOOLS = ("Write", "Edit", "MultiEdit")
+SHELL_TOOLS = ("Bash", "PowerShell")
+MAXIMUM_CANDIDATES = 64
+_UNKNOWN_SHAPE = "its arguments have no known shape"
+
+
+class Candidate:
+    """A text on its way into a store; what is not for `review` (headings, index lines) only meets the patterns."""
+
+    __slots__ = ("key", "review", "store_id", "text")
+
+    def __init__(self, text: str, key: str = "", store_id: str = "", *, review: bool = True) -> None:
+        self.text, self.key, self.store_id, self.review = text, key, store_id, review
+
+
+class Call:
+    """A memory tool call: its store, its operation and its candidates; `problem` says what could not be read."""
+
+    __slots__ = ("candidates", "operation", "problem", "store", "tool")
+
+    def __init__(
+        self, store: str, tool: str, operation: str, candidates: list[Candidate] | None = None, problem: str = ""
+    ) -> None:
+        self.store, self.tool, self.operation, self.problem = store, tool, operation, problem
+        self.candidates = candidates or []
+
+
+def extract(tool_name: str, tool_input: object, cwd: str, tools: Sequence[Mapping[str, object]] = TOOLS) -> Call | None:
+    """Read a tool call: what it would store, and where. None if it is no memory tool or stores nothing."""
+    if tool_name in FILE_TOOLS or tool_name in SHELL_TOOLS:
+        arguments = _parsed(tool_input, dict)
+        reader = _file_call if tool_name in FILE_TOOLS else _shell_call
+        call = reader(tool_name, arguments, cwd) if isinstance(arguments, dict) else None
+        return call if call and (call.candidates or call.problem) else None
+    rows = _rows_of(tool_name, tools)
+    arguments = _parsed(tool_input, dict) if rows else None
+    fitting = [row for row in rows if _applies(row, arguments)]
+    if not fitting or fitting[0].get("operation") == "ignore":
+        return None
+    for row in fitting:
+        call = _read_row(row, tool_name, arguments)
+        if call is not None:
+            return call if call.candidates or call.problem else None
+    if any(row.get("optional") for row in fitting):
+        return None
+    store, operation = str(fitting[0].get("store") or "unknown"), str(fitting[0].get("operation") or "write")
+    return Call(store, tool_name, operation, problem=_UNKNOWN_SHAPE)
+
+
+def _rows_of(tool_name: str, tools: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Rows for the longest part of the name that has any: names of servers and of tools may hold `__` themselves."""
+    name = _plain_name(tool_name)
+    while name:
+        rows = [row for row in tools if _plain_name(row.get("tool")) == name]
+        if rows:
+            return rows
+        name = name.partition("__")[2]
+    return []
+
+
+def _plain_name(name: object) -> str:
+    return name.lower().replace("-", "_") if isinstance(name, str) else ""
+
+
+def _applies(row: Mapping[str, object], arguments: object) -> bool:
+    when = row.get("when")
+    if not isinstance(when, dict) or not isinstance(arguments, dict):
+        return True
+    return all(isinstance(values, list) and arguments.get(name) in values for name, values in when.items())
+
+
+def _read_row(row: Mapping[str, object], tool_name: str, arguments: object) -> Call | None:
+    """Read a call by one row; None if none of the row's texts is among the arguments."""
+    operation = str(row.get("operation") or "write")
+    paths = _paths(row.get("texts")) or (
+        _paths(row.get("key")) or _paths(row.get("id")) if operation == "delete" else []
+    )
+    call = Call(str(row.get("store") or "unknown"), tool_name, operation)
+    known = False
+    for path in paths:
+        known = known or (isinstance(arguments, dict) and arguments.get(path[0]) is not None)
+        for text, indices in _walk(arguments, path, ()):
+            if text is None:
+                call.problem = _UNKNOWN_SHAPE
+            elif text.strip():
+                call.candidates.append(_candidate(row, arguments, text, indices))
+    if row.get("join") and call.candidates:
+        call.candidates = [Candidate("\n".join(candidate.text for candidate in call.candidates))]
+    call.candidates = [candidate for candidate in call.candidates if candidate.text.strip()]
+    return call if known else None
+
+
+def _candidate(row: Mapping[str, object], arguments: object, text: str, indices: tuple[int, ...]) -> Candidate:
+    def pick(field: str) -> str:
+        return next(filter(None, (_follow(arguments, path, indices) for path in _paths(row.get(field)))), "")
+
+    if old := pick("old"):
+        text = "\n".join(added_lines(old, text)).strip()
+    title = pick("title").strip()
+    if title and text and not text.startswith(title):
+        text = f"{title}\n{text}"
+    return Candidate(text, _clip(pick("key"), 500), _clip(pick("id"), 500))
+
+
+def _paths(value: object) -> list[list[str]]:
+    """Parse paths: `a[].b c` gives `[["a", "[]", "b"], ["c"]]`."""
+    names = value.split() if isinstance(value, str) else value if isinstance(value, list) else []
+    return [name.replace("[]", ".[]").split(".") for name in names if isinstance(name, str) and name]
+
+
+def _parsed(value: object, kind: type) -> object:
+    """The value itself, or what it holds as JSON if it is a string and that gives the wanted kind."""
+    if isinstance(value, str) and value.strip()[:1] in ("{", "["):
+        try:
+            parsed = loads(value)
+        except ValueError:
+            return value
+        return parsed if isinstance(parsed, kind) else value
+    return value
+
+
+def _walk(value: object, path: list[str], indices: tuple[int, ...]) -> Iterator[tuple[str | None, tuple[int, ...]]]:
+    """Texts at a path, each with the list positions on the way to it; None for what has another shape."""
+    if value is None:
+        return
+    if not path:
+        if isinstance(value, list):
+            for item in value:
+                yield from _walk(item.get("text") if isinstance(item, dict) else item, [], indices)
+        else:
+            text = str(value) if isinstance(value, int) else value
+            yield (text if isinstance(text, str) else None), indices
+        return
+    value = _parsed(value, list if path[0] == "[]" else dict)
+    if path[0] == "[]":
+        # A lone item stands for a list of one.
+        for index, item in enumerate(value if isinstance(value, list) else [value]):
+            yield from _walk(item, path[1:], (*indices, index))
+    elif isinstance(value, dict):
+        yield from _walk(value.get(path[0]), path[1:], indices)
+    else:
+        yield None, indices
+
+
+def _follow(value: object, path: list[str], indices: tuple[int, ...]) -> str:
+    """Text at a path through the given list positions; empty if there is none."""
+    remaining = iter(indices)
+    for part in path:
+        value = _parsed(value, list if part == "[]" else dict)
+        if part == "[]" and isinstance(value, list):
+            index = next(remaining, 0)
+            value = value[index] if index < len(value) else None
+        elif part != "[]":
+            value = value.get(part) if isinstance(value, dict) else None
+    return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+_INSTRUCTION_FILES = ("claude.md", "claude.local.md", "agents.md", "gemini.md")
+# Below these folders of a project, files of those names are samples or copies, which no agent reads as its own.
+_SAMPLES = frozenset(
+    ("node_modules", "site-packages", "vendor", "fixtures", "testdata", "templates", "examples", "dist")
+)
+_FEW_CHARACTERS = 16
+_DOCUMENT_LINES = 10
+
+
+def memory_file(path: str, cwd: str) -> str:
+    """What an agent's file is: "memory", "instructions", or empty for an ordinary file."""
+    folders = _folders(path)
+    name = folders.pop() if folders else ""
+    if not name.endswith(".md"):
+        return ""
+    if name in _INSTRUCTION_FILES:
+        top = _folders(Place(cwd).top)
+        inside = folders[len(top) :] if folders[: len(top)] == top else folders[-2:]
+        return "" if _SAMPLES.intersection(inside) else "instructions"
+    config = _folders(os.environ.get("CLAUDE_CONFIG_DIR", ""))
+    if config and folders[: len(config)] == config:
+        folders = [".claude", *folders[len(config) :]]
+    inside = folders[len(folders) - folders[::-1].index(".claude") :] if ".claude" in folders else []
+    kind = inside[0] if inside else ""
+    if kind == "rules":
+        return "instructions"
+    own = kind in ("memory", "agent-memory", "agent-memory-local") or (kind == "projects" and "memory" in inside)
+    if own or "memory-bank" in folders or (".serena" in folders and "memories" in folders):
+        return "memory"
+    if name == "memory.md" and ("memory" in folders or folders[-1:] == [".claude"]):
+        return "memory"
+    at_top = name == "memory.md" and os.path.dirname(os.path.realpath(os.path.join(cwd, path))) == Place(cwd).top
+    return "memory" if at_top else ""
+
+
+def memory_paths(tool_name: str, tool_input: object, cwd: str) -> list[str]:
+    """Memory files that a call of a file or shell tool writes to."""
+    arguments = _parsed(tool_input, dict)
+    if not isinstance(arguments, dict):
+        return []
+    if tool_name in SHELL_TOOLS:
+        return [path for path, _, _ in _shell_writes(tool_name, arguments.get("command"), cwd)]
+    path = arguments.get("file_path")
+    return [path] if isinstance(path, str) and memory_file(path, cwd) else []
+
+
+def _folders(path: str) -> list[str]:
+    return [part for part in path.lower().replace("\\", "/").split("/") if part not in ("", ".")]
+
+
+def _file_call(tool_name: str, arguments: dict[str, object], cwd: str) -> Call:
+    call = Call("files", tool_name, "write")
+    edits = _parsed(arguments.get("edits"), list) if tool_name == "MultiEdit" else [arguments]
+    for path in memory_paths(tool_name, arguments, cwd):
+        before = read_file(os.path.join(cwd, path))
+        for edit in edits if isinstance(edits, list) else [None]:
+            new = edit.get("content" if tool_name == "Write" else "new_string") if isinstance(edit, dict) else None
+            old = before if tool_name == "Write" else edit.get("old_string") if isinstance(edit, dict) else None
+            if isinstance(new, str) and isinstance(old, str):
+                _add_file_text(call, path, cwd, before=before, old=old, new=new)
+            else:
+                call.problem = _UNKNOWN_SHAPE
+    return call
+
+
+def _add_file_text(call: Call, path: str, cwd: str, *, before: str, old: str, new: str) -> None:
+    """Add candidates for what a file gains when `old` becomes `new`, where `before` is all that it held."""
+    kind, key = memory_file(path, cwd), _file_key(path, cwd)
+    front, body = _front_matter(new)
+    lines = added_lines(old, body, before)
+    texts, rest = _pieces(lines, index=_folders(path)[-1] == "memory.md")
+    if kind == "instructions" and not before and len(list(filter(str.strip, lines))) >= _DOCUMENT_LINES:
+        # A project's instructions written in one go are a document, of which each part need not be a memory.
+        texts, rest = [], lines
+    if _surplus(old, new):
+        call.operation = "update"
+    call.candidates += [Candidate(text, key) for text in texts]
+    if remainder := "\n".join([*front, *rest]).strip():
+        call.candidates.append(Candidate(remainder, key, review=False))
+
+
+def _file_key(path: str, cwd: str) -> str:
+    """A file's path as its project sees it, without the folders of this machine."""
+    full, top = os.path.realpath(os.path.join(cwd, path)), Place(cwd).top
+    if full.startswith(top + os.sep):
+        return full[len(top) + 1 :].replace(os.sep, "/")
+    return "/".join(full.replace("\\", "/").split("/")[-2:])
+
+
+def _surplus(text: str, other: str) -> list[str]:
+    """Words that a text has more often than another."""
+    counts: dict[str, int] = {}
+    for word in other.split():
+        counts[word] = counts.get(word, 0) + 1
+    surplus = []
+    for word in text.split():
+        counts[word] = counts.get(word, 0) - 1
+        if counts[word] < 0:
+            surplus.append(word)
+    return surplus
+
+
+def added_lines(old: str, new: str, before: str = "") -> list[str]:
+    """Lines of `new` that are in neither `old` nor `before`, with the others left blank.
+
+    Lines that go on where one of `old` ended are reduced to what was added. None for a deletion, a move, or a change
+    of a few characters.
+    """
+    novel, gone = _surplus(new, old), _surplus(old, new)
+    if not novel or (len(novel) <= len(gone) and sum(map(len, novel)) <= _FEW_CHARACTERS):
+        return []
+    known = {line.strip() for line in f"{old}\n{before}".splitlines()}
+    replaced = [line.strip() for line in old.splitlines()[:200] if len(line.strip()) >= _FEW_CHARACTERS]
+    lines = []
+    for line in new.splitlines():
+        fragment = "" if line.strip() in known else line
+        shared = next((part for part in replaced if part in fragment), "") if fragment else ""
+        lines.append(fragment.replace(shared, "", 1) if shared else fragment)
+    return lines
+
+
+def _front_matter(text: str) -> tuple[list[str], str]:
+    """Lines of the front matter, and the text after it."""
+    lines = text.splitlines()
+    if lines and lines[0].strip() == "---" and "---" in (line.strip() for line in lines[1:]):
+        end = next(index for index, line in enumerate(lines) if index and line.strip() == "---")
+        return lines[1:end], "\n".join(lines[end + 1 :])
+    return [], text
+
+
+def _bullet(line: str) -> str:
+    """Text of a bullet at the margin; empty if the line is none."""
+    marker, _, text = line.partition(" ")
+    return text.strip() if marker in ("-", "*", "+") or (marker[:-1].isdigit() and marker[-1:] in ".)") else ""
+
+
+def _pieces(lines: list[str], *, index: bool) -> tuple[list[str], list[str]]:
+    """Split Markdown into texts (bullets that stand alone, and the prose as one) and what is none: headings, pointers.
+
+    Bullets under a sentence belong to it. Those too short to stand alone go with the prose.
+    """
+    bullets: list[str] = []
+    prose: list[str] = []
+    rest: list[str] = []
+    block: list[str] | None = None
+    fenced = False
+    for line in lines:
+        bare, bullet = line.strip(), "" if fenced else _bullet(line)
+        fenced ^= bare.startswith("```")
+        if not bare:
+            block = block if block is bullets or (block and block[-1].endswith((":", "："))) else None
+        elif bare.startswith("#") and not fenced:
+            rest.append(bare)
+            block = None
+        elif bullet and index and (bullet.startswith("[") or ".md" in bullet.split()[0]):
+            rest.append(bullet)
+        elif bullet and block is not prose:
+            bullets.append(bullet)
+            block = bullets
+        elif block is bullets and line[0].isspace():
+            bullets[-1] += f"\n{bare}"
+        else:
+            prose.append(bare)
+            block = prose
+    texts = [bullet for bullet in bullets if count_words(bullet) >= MINIMUM_WORDS]
+    prose += [bullet for bullet in bullets if count_words(bullet) < MINIMUM_WORDS]
+    return (["\n".join(prose)] if any(map(str.isalnum, "".join(prose))) else []) + texts, rest
+
+
+# --- shells -----------------------------------------------------------------------------------------------------
+
+_HERE_DOCUMENT = r"(?ms)<<-?[ \t]*(['\"\\]?)(\w+)\1([^\n]*)\n(.*?)^[ \t]*\2[ \t]*$"
+_HERE_STRING = r"(?s)@(['\"])\r?\n(.*?)\r?\n\1@"
+_FILE_WRITERS = ("add-content", "set-content", "out-file")
+_ENCODINGS = ("utf8", "utf-8", "utf8NoBOM", "ascii", "unicode")
+_STASHED = "\x02"
+
+
+def _shell_call(tool_name: str, arguments: dict[str, object], cwd: str) -> Call:
+    call = Call("files", tool_name, "write")
+    for path, text, appends in _shell_writes(tool_name, arguments.get("command"), cwd):
+        if text is None or "$(" in text:
+            call.problem = "the command does not show the text that it writes"
+        else:
+            before = read_file(path)
+            _add_file_text(call, path, cwd, before=before, old="" if appends else before, new=text)
+    return call
+
+
+def _shell_writes(tool_name: str, command: object, cwd: str) -> list[tuple[str, str | None, bool]]:
+    """Memory files that a command writes to, each with the text, if it can be read, and whether that is appended."""
+    if not isinstance(command, str) or ".md" not in command.lower() or len(command) > _MAXIMUM_FILE:
+        return []
+    if not any(word in command.lower() for word in (">", "tee", "sed", *_FILE_WRITERS)):
+        return []
+    writes: list[tuple[str, str | None, bool]] = []
+    text: str | None = None
+    for stage, piped in _shell_stages(command, "`" if tool_name == "PowerShell" else "\\"):
+        if stage[:1] == ["cd"] and len(stage) == 2:
+            cwd = os.path.join(cwd, os.path.expanduser(stage[1]))
+        text, targets = _read_stage(stage, text if piped else None)
+        for target, appends in targets:
+            path = os.path.join(cwd, os.path.expanduser(target.replace("$HOME", "~", 1).replace("${HOME}", "~", 1)))
+            if memory_file(path, cwd):
+                writes.append((path, text, appends))
+    return writes
+
+
+def _shell_stages(command: str, escape: str) -> list[tuple[list[str], bool]]:
+    """Commands of a shell script as words and redirections, each with whether it is fed by the one before."""
+    import re
+    import shlex
+
+    texts: list[str] = []
+
+    def stash(text: str) -> str:
+        texts.append(text)
+        return f" {_STASHED}{len(texts) - 1} "
+
+    command = re.sub(_HERE_DOCUMENT, lambda match: f" <<<{stash(match[4])}{match[3]}\n", command)
+    command = re.sub(_HERE_STRING, lambda match: stash(match[2]), command)
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=";|&<>()\n")
+    lexer.whitespace, lexer.commenters, lexer.escape, lexer.whitespace_split = " \t\r", "", escape, True
+    stages: list[tuple[list[str], bool]] = [([], False)]
+    try:
+        for token in lexer:
+            if token.strip(";|&()\n"):
+                number = token[1:] if token.startswith(_STASHED) else ""
+                stages[-1][0].append(texts[int(number)] if number.isdigit() and int(number) < len(texts) else token)
+            else:
+                stages.append(([], token.strip("\n") in ("|", "|&")))
+    except ValueError:
+        # Quotes that do not close: where it writes can still be seen, what it writes cannot.
+        targets = re.findall(r"(?:>|\btee\b(?:\s+-a)?)\s*['\"]?([^\s'\";|&<>]+)", command)
+        return [([">>", target], False) for target in targets]
+    return stages
+
+
+def _read_stage(stage: list[str], piped: str | None) -> tuple[str | None, list[tuple[str, bool]]]:
+    """What one command puts out, if that can be told, and the files that this goes to (true: is appended)."""
+    words: list[str] = []
+    targets: list[tuple[str, bool]] = []
+    rest = iter(word for word in stage if word not in ("{", "sudo"))
+    for word in rest:
+        if word == "<<<":
+            piped = next(rest, None)
+        elif word in (">", ">>", ">|", "&>", "&>>"):
+            targets.append((next(rest, ""), word.endswith(">>")))
+        elif word.strip("<>&"):
+            words.append(word)
+        else:
+            next(rest, None)
+    name, arguments = (words[0].lower().rpartition("/")[2], words[1:]) if words else ("", [])
+    plain = [word for word in arguments if not word.startswith("-")]
+    if name in _FILE_WRITERS:
+        path = next((word for word in plain if word.lower().endswith(".md")), "")
+        appends = name == "add-content" or "-append" in map(str.lower, arguments)
+        return next((word for word in plain if word not in (path, *_ENCODINGS)), piped), [(path, appends)]
+    if name == "tee":
+        return piped, targets + [(word, "-a" in arguments or "--append" in arguments) for word in plain]
+    if name == "sed" and any(word.startswith(("-i", "--in-place")) for word in arguments):
+        targets += [(word, True) for word in plain[1:]]
+    return _output(words, name, arguments, piped), targets
+
+
+def _output(words: list[str], name: str, arguments: list[str], piped: str | None) -> str | None:
+    if name in ("echo", "write-output"):
+        flagged = arguments[:1] and arguments[0] in ("-n", "-e", "-ne", "-en")
+        return " ".join(arguments[1:] if flagged else arguments).replace("\\n", "\n")
+    if name == "printf":
+        return _printf(arguments)
+    if name == "cat" and not arguments:
+        return piped
+    return words[0] if len(words) == 1 and " " in words[0] else None  # PowerShell puts out a lone string
+
+
+def _printf(arguments: list[str]) -> str:
+    values = iter(arguments[1:])
+    parts = "".join(arguments[:1]).replace("\\n", "\n").split("%s")
+    return parts[0] + "".join(next(values, "") + part for part in parts[1:]) + "\n".join(["", *values])
 
 
 # --- project identity -------------------------------------------------------------------------------------------
@@ -622,3 +1142,1103 @@ def _folder_name(path: str) -> str:
 
 def _clip(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+# --- configuration ----------------------------------------------------------------------------------------------
+
+DEFAULT_URL = "http://127.0.0.1:8711"
+MAXIMUM_TEXT = 32_768
+_MOST_WORDS, _LONGEST_PATTERN = 40, 500
+
+
+class Config:
+    """Settings of one run; `problems` says what was wrong in their sources and is therefore left out."""
+
+    url: str = DEFAULT_URL
+    key: str = ""
+    on_failure: str = "allow"
+    deadline_seconds: float = 8.0
+    reminder: str = "on"
+    level: str = ""
+    minimum_words: int = MINIMUM_WORDS
+    maximum_characters: int = MAXIMUM_CHARACTERS
+    rules: tuple[Rule, ...] = DEFAULT_RULES
+    user_rules: tuple[Rule, ...] = ()
+    tools: tuple[Mapping[str, object], ...] = TOOLS
+    reasons: Mapping[str, str] = REASONS
+    project: str = ""
+    state: str = ""
+    user_file: str = ""
+    broken: bool = False
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def take(self, name: str, value: object, source: str) -> None:
+        """Set one of `_SETTINGS` if its value is fit, else note the problem (without the value: it may be a key)."""
+        try:
+            setattr(self, name, _SETTINGS[name](value))
+        except (TypeError, ValueError) as error:
+            self.problems.append(f"{source}: {name} {error}")
+
+
+def load_config(cwd: str, environ: Mapping[str, str] = os.environ) -> Config:
+    """Read settings for a folder: from the environment, else the user's file, else the service's policy.
+
+    A project's file may name the project, add patterns and raise the floor of words, no more: a cloned repository must
+    not redirect memories or weaken the gate.
+    """
+    config = Config()
+    config.state, config.project = state_folder(environ), project_identity(cwd)
+    default = os.path.join(_base_folder(environ, "XDG_CONFIG_HOME", "APPDATA", ".config"), "config.json")
+    config.user_file = environ.get("MEMORY_BOUNCER_CONFIG") or default
+    user = _read_user_file(config)
+    for name, value in _cached_policy(config).items():
+        config.take(name, value, "the service's policy")
+    for name, value in user.items():
+        if name in _SETTINGS:
+            config.take(name, value, config.user_file)
+        elif name not in ("patterns", "enabled_rules", "disabled_rules", "tools"):
+            config.problems.append(f"{config.user_file}: {name} is no setting")
+    for name, variable in _VARIABLES.items():
+        if environ.get(variable):
+            config.take(name, environ[variable], variable)
+    _choose_rules(config, user)
+    _add_tools(config, user.get("tools"))
+    _read_project_file(config, Place(cwd))
+    return config
+
+
+def state_folder(environ: Mapping[str, str] = os.environ) -> str:
+    """Folder of the journal and of what the hook remembers between runs."""
+    return _base_folder(environ, "XDG_STATE_HOME", "LOCALAPPDATA", os.path.join(".local", "state"))
+
+
+def _base_folder(environ: Mapping[str, str], variable: str, windows_variable: str, default: str) -> str:
+    base = environ.get(windows_variable if os.name == "nt" else variable, "")
+    if not os.path.isabs(base):
+        base = os.path.join(os.path.expanduser("~"), default)
+    return os.path.join(base, "memory-bouncer")
+
+
+def _read_user_file(config: Config) -> dict[str, object]:
+    if not os.path.exists(config.user_file):
+        return {}
+    try:
+        content = loads(read_file(config.user_file))
+    except ValueError:
+        content = None
+    if isinstance(content, dict):
+        return content
+    config.broken = True
+    config.problems.append(f"{config.user_file} holds no JSON object that can be read, so that defaults apply")
+    return {}
+
+
+def _word(*words: str) -> Callable[[object], object]:
+    def check(value: object) -> object:
+        if value not in words:
+            raise ValueError(f"must be one of {', '.join(words)}")
+        return value
+
+    return check
+
+
+def _number(kind: type, low: float, high: float) -> Callable[[object], object]:
+    def check(value: object) -> object:
+        try:
+            number = kind(value)
+        except (TypeError, ValueError, OverflowError):
+            number = None
+        if number is None or isinstance(value, bool) or not low <= number <= high:
+            raise ValueError(f"must be a number from {low:g} to {high:g}")
+        return number
+
+    return check
+
+
+def _printable(value: object) -> object:
+    if not isinstance(value, str) or not value.isascii() or not value.isprintable() or " " in value:
+        raise ValueError("must be printable ASCII without spaces")
+    return value
+
+
+def _address(value: object) -> object:
+    split_url(_printable(value))
+    return value
+
+
+_SETTINGS: dict[str, Callable[[object], object]] = {
+    "url": _address,
+    "key": _printable,
+    "on_failure": _word("allow", "hold", "ask", "deny"),
+    "deadline_seconds": _number(float, 0.5, 60),
+    "reminder": _word("on", "off", "trial"),
+    "level": _word("gate", "offline", "model"),
+    "minimum_words": _number(int, 0, _MOST_WORDS),
+    "maximum_characters": _number(int, 100, MAXIMUM_TEXT),
+}
+_VARIABLES = {
+    "url": "MEMORY_BOUNCER_URL",
+    "key": "MEMORY_BOUNCER_KEY",
+    "on_failure": "MEMORY_BOUNCER_ON_FAILURE",
+    "deadline_seconds": "MEMORY_BOUNCER_DEADLINE",
+    "reminder": "MEMORY_BOUNCER_REMINDER",
+    "level": "MEMORY_BOUNCER_LEVEL",
+}
+
+
+def _choose_rules(config: Config, user: Mapping[str, object]) -> None:
+    on, off = (_items(user.get(field)) for field in ("enabled_rules", "disabled_rules"))
+    known = {rule.id for rule in RULES}
+    config.problems += [f"{config.user_file}: there is no rule {name!r}" for name in [*on, *off] if name not in known]
+    config.rules = tuple(rule for rule in RULES if (rule.default or rule.id in on) and rule.id not in off)
+    _add_patterns(config, user.get("patterns"), config.user_file)
+
+
+def _items(value: object) -> list[object]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _add_patterns(config: Config, patterns: object, source: str) -> None:
+    for item in _items(patterns):
+        entry = {"pattern": item} if isinstance(item, str) else item if isinstance(item, dict) else {}
+        pattern, reason = entry.get("pattern"), entry.get("reason", "session_summary")
+        name = _clip(str(entry.get("id") or pattern), 80)
+        fault = _pattern_fault(pattern) if reason in REASONS else f"{reason!r} is no reason code"
+        if fault:
+            config.problems.append(f"{source}: the pattern {name!r} is left out: {fault}")
+        else:
+            config.user_rules += (Rule(name, str(reason), str(pattern)),)
+
+
+def _pattern_fault(pattern: object) -> str:
+    """What keeps a pattern from being used; empty if nothing does."""
+    import re
+
+    if not isinstance(pattern, str) or not 0 < len(pattern) <= _LONGEST_PATTERN:
+        return f"it must be a string of 1 to {_LONGEST_PATTERN} characters"
+    try:
+        if re.compile(pattern, re.IGNORECASE | re.MULTILINE).search(""):
+            return "it matches the empty text, and so every text"
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"it is no regular expression ({error})"
+    return "it repeats a repetition, which can take for ever" if re.search(r"[+*}]\)+[+*{]", pattern) else ""
+
+
+def _add_tools(config: Config, rows: object) -> None:
+    for row in map(_mapping, _items(rows)):
+        operation = row.get("operation", "write")
+        if not isinstance(row.get("tool"), str) or operation not in ("write", "update", "delete", "ignore"):
+            config.problems.append(f"{config.user_file}: a row of tools has no tool or an unknown operation")
+        elif operation != "ignore" and not any(_paths(row.get(field)) for field in ("texts", "key", "id")):
+            config.problems.append(f"{config.user_file}: the row for {row['tool']} does not say where its texts lie")
+        else:
+            config.tools = (row, *config.tools)
+
+
+def _read_project_file(config: Config, place: Place) -> None:
+    content, problem = project_file(place)
+    floor = config.minimum_words
+    config.problems += [problem] if problem else []
+    for name, value in content.items():
+        if name == "minimum_words":
+            config.take(name, value, PROJECT_FILE)
+            config.minimum_words = max(floor, config.minimum_words)
+        elif name not in ("project", "patterns"):
+            config.problems.append(f"{PROJECT_FILE}: a project may not set {_clip(name, 40)}, which is ignored")
+    _add_patterns(config, content.get("patterns"), PROJECT_FILE)
+
+
+def _cached_policy(config: Config) -> dict[str, object]:
+    """What the service last said of the project: settings, and texts for reasons."""
+    try:
+        cached = _mapping(_mapping(loads(read_file(_policy_path(config)))).get("policy"))
+    except ValueError:
+        return {}
+    texts = {code: text for code, text in _mapping(cached.get("reasons")).items() if code in REASONS}
+    config.reasons = {**REASONS, **{code: _clip(text, 400) for code, text in texts.items() if isinstance(text, str)}}
+    return {name: cached[name] for name in ("level", "minimum_words", "maximum_characters") if name in cached}
+
+
+def _policy_path(config: Config) -> str:
+    return os.path.join(config.state, "policies", f"{_checksum(config.project)}.json")
+
+
+def _checksum(text: str) -> str:
+    import binascii
+
+    return f"{binascii.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
+
+
+def _mapping(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+# --- journal ----------------------------------------------------------------------------------------------------
+
+# One JSON object a line. A record with a `text` is an entry: `event` is denied, held (the service could not judge it),
+# unreviewed (the service was not reached) or unreadable, `outcome` what the hook did. Later records name the entry's
+# `id` and what became of it: flushed, stored or failed.
+JOURNAL_BYTES = 5_000_000
+
+
+def journal_path(config: Config) -> str:
+    """File of the journal; an older part of it has `.1` at its end."""
+    return os.path.join(config.state, "journal.jsonl")
+
+
+def journal_append(config: Config, records: Iterable[Mapping[str, object]]) -> None:
+    """Append records, secrets redacted. Raises `OSError` where that fails."""
+    lines = [dumps({name: _redacted(value) for name, value in record.items()}).encode() + b"\n" for record in records]
+    os.makedirs(config.state, mode=0o700, exist_ok=True)
+    file = _open_journal(journal_path(config), sum(map(len, lines)))
+    try:
+        for line in lines:
+            if os.write(file, line) != len(line):
+                raise OSError("the disk is full")
+    finally:
+        os.close(file)
+
+
+def _redacted(value: object) -> object:
+    return redact(value)[:MAXIMUM_TEXT] if isinstance(value, str) else value
+
+
+def _open_journal(path: str, size: int) -> int:
+    """Open the journal, locked, at the start of a line; put it aside first if `size` more bytes would be too many."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+    while True:
+        file = os.open(path, flags, 0o600)
+        _lock(file)
+        length = os.fstat(file).st_size
+        try:
+            current = os.path.samestat(os.fstat(file), os.stat(path))
+        except OSError:
+            current = False
+        if current and (length == 0 or length + size <= JOURNAL_BYTES):
+            if length and os.lseek(file, -1, os.SEEK_END) >= 0 and os.read(file, 1) != b"\n":
+                os.write(file, b"\n")  # ends the line that a crash cut off
+            return file
+        os.close(file)
+        if current:
+            os.replace(path, f"{path}.1")
+
+
+def _lock(file: int) -> None:
+    """Lock a file against other hooks, where there are locks; appending is safe without, rotating a little less."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    for _ in range(20):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # noqa: PERF203
+            time.sleep(0.02)
+        else:
+            return
+
+
+def journal_read(config: Config, containing: str = "") -> list[dict[str, object]]:
+    """Entries of the journal, oldest first, each with what became of it under that event's name.
+
+    `containing` keeps to the lines with that text.
+    """
+    entries: dict[object, dict[str, object]] = {}
+    for path in (f"{journal_path(config)}.1", journal_path(config)):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                lines = file.readlines()
+        except OSError:
+            continue
+        for line in lines:
+            try:
+                record = _mapping(loads(line)) if containing in line else {}
+            except ValueError:
+                continue
+            name, event = record.get("id"), record.get("event")
+            if isinstance(name, str) and isinstance(event, str):
+                if "text" in record:
+                    entries[name] = record
+                elif name in entries:
+                    entries[name][event] = record.get("outcome") or record.get("at")
+    return list(entries.values())
+
+
+def journal_mark(config: Config, entries: Iterable[Mapping[str, object]], event: str, outcome: str = "") -> None:
+    """Note what became of entries. Raises `OSError` where that fails."""
+    journal_append(config, [{"id": e.get("id"), "at": now(), "event": event, "outcome": outcome} for e in entries])
+
+
+def journal_pending(config: Config) -> list[dict[str, object]]:
+    """Entries that were neither judged nor refused, and wait for the service."""
+    return [e for e in journal_read(config) if e.get("event") == "unreviewed" and "flushed" not in e]
+
+
+def journal_flush(config: Config, seconds: float) -> tuple[int, int]:
+    """Have the pending entries reviewed; return how many were, and how many are left.
+
+    Stops when the time is over or the service cannot be reached.
+    """
+    end = time.monotonic() + seconds
+    calls: dict[tuple[object, object], list[dict[str, object]]] = {}
+    pending = journal_pending(config)
+    for entry in pending:
+        calls.setdefault((entry.get("session_id"), entry.get("tool_call_id")), []).append(entry)
+    done = 0
+    for entries in calls.values():
+        try:
+            _flush_call(config, entries, end)
+        except ServiceFailure as failure:
+            if failure.status not in (400, 409, 413, 422):
+                break
+            journal_mark(config, entries, "flushed", str(failure))
+        done += len(entries)
+    return done, len(pending) - done
+
+
+def _flush_call(config: Config, entries: list[dict[str, object]], end: float) -> None:
+    """Have one call's entries reviewed, and report as stored what was stored meanwhile and is approved."""
+    first = entries[0]
+    request = {name: first[name] for name in _REQUEST_FIELDS if first.get(name)}
+    request["deadline_seconds"] = _left(end)
+    request["candidates"] = [{name: e[name] for name in ("text", "key", "store_id") if e.get(name)} for e in entries]
+    reviews, _ = ask_review(config, request, end)
+    for entry, review in zip(entries, reviews):
+        journal_mark(config, [entry], "flushed", str(review["verdict"]))
+        if "stored" in entry and review["verdict"] == "approve":
+            stored = {"store_id": entry.get("store_id") or entry.get("key")}
+            call_service(config, "POST", f"/v1/reviews/{quoted(review['id'])}/stored", stored, end)
+
+
+def now() -> str:
+    """Time as UTC in ISO 8601."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+# --- service ----------------------------------------------------------------------------------------------------
+
+_MAXIMUM_ANSWER = 4 << 20
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_VERDICTS = ("approve", "rewrite", "update", "duplicate", "reject", "held")
+
+
+class ServiceFailure(Exception):
+    """The review service gave no usable answer; `status` is that of the answer, 0 if none came."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def split_url(url: object) -> tuple[str, str, int, str]:
+    """Scheme, host, port and path of the service's address; raises `ValueError` if it is none."""
+    scheme, separator, rest = url.partition("://") if isinstance(url, str) else ("", "", "")
+    authority, _, path = rest.partition("/")
+    host, colon, port = authority.rpartition(":") if not authority.endswith("]") else (authority, "", "")
+    host = (host if colon else authority).strip("[]")
+    if (
+        scheme not in ("http", "https")
+        or not separator
+        or not host
+        or "@" in authority
+        or (colon and not port.isdigit())
+    ):
+        raise ValueError("must be http://host[:port] or https://host[:port], without a user")
+    return scheme, host, int(port) if port else (443 if scheme == "https" else 80), f"/{path}".rstrip("/")
+
+
+def quoted(value: object) -> str:
+    """Percent-encode a part of an address."""
+    plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"
+    return "".join(chr(c) if c in plain else f"%{c:02X}" for c in str(value).encode("utf-8", "replace"))
+
+
+def call_service(
+    config: Config, method: str, path: str, body: object, end: float, etag: str = ""
+) -> tuple[dict[str, object], str]:
+    """Send one request; return the answer's JSON object (empty if nothing has changed) and its ETag.
+
+    `end` is on the clock of `time.monotonic`. Raises `ServiceFailure`.
+    """
+    scheme, host, port, prefix = split_url(config.url)
+    content = dumps(body).encode() if body is not None else b""
+    headers = {"Host": f"[{host}]:{port}" if ":" in host else f"{host}:{port}", "Accept": "application/json"}
+    headers |= {"User-Agent": f"memory-bouncer-hook/{VERSION}", "Connection": "close"}
+    headers |= {"Authorization": f"Bearer {config.key}"} if config.key else {}
+    headers |= {"Content-Length": str(len(content))} if method == "POST" else {}
+    headers |= {"Content-Type": "application/json"} if content else {}
+    headers |= {"If-None-Match": etag} if etag else {}
+    exchange = _exchange if scheme == "http" and host in _LOOPBACK else _exchange_far
+    place = f"the review service at {host}:{port}"
+    try:
+        status, etag, answer = exchange(config.url, method, prefix + path, headers, content, end)
+        parsed = {} if status == 304 else loads(answer.decode()) if 200 <= status < 300 else None
+    except ConnectionRefusedError:
+        raise ServiceFailure(f"{place} refuses connections") from None
+    except TimeoutError:
+        raise ServiceFailure(f"{place} did not answer in time") from None
+    except (OSError, ValueError) as error:
+        raise ServiceFailure(f"{place} gave no usable answer ({type(error).__name__})") from None
+    if parsed is None and not 200 <= status < 300:
+        raise ServiceFailure(f"{place} answered with status {status}", status)
+    if not isinstance(parsed, dict):
+        raise ServiceFailure(f"{place} gave no usable answer")
+    return parsed, etag
+
+
+def _left(end: float) -> float:
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _exchange(
+    url: str, method: str, target: str, headers: Mapping[str, str], content: bytes, end: float
+) -> tuple[int, str, bytes]:
+    """Speak HTTP/1.0 (so that no answer comes in chunks) over a bare socket: http.client is slow to import."""
+    import socket
+
+    lines = [f"{method} {target} HTTP/1.0", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    received, wanted = b"", _MAXIMUM_ANSWER
+    with socket.create_connection(split_url(url)[1:3], _left(end)) as connection:
+        connection.sendall("\r\n".join(lines).encode("ascii") + content)
+        while len(received) < wanted:
+            connection.settimeout(_left(end))
+            piece = connection.recv(1 << 16)
+            received += piece
+            head, found, body = received.partition(b"\r\n\r\n")
+            if not piece:
+                break
+            if found and wanted == _MAXIMUM_ANSWER:
+                wanted = min(wanted, len(head) + 4 + int(_header(head, "content-length") or wanted))
+    if not received.startswith(b"HTTP/1.") or not found or len(received) >= _MAXIMUM_ANSWER:
+        raise ValueError("no HTTP, or too much of it")
+    if len(body) < int(_header(head, "content-length") or 0):
+        raise ValueError("cut off")
+    return int(head[9:12]), _header(head, "etag"), body
+
+
+def _header(head: bytes, name: str) -> str:
+    for line in head.decode("latin-1").split("\r\n")[1:]:
+        key, _, value = line.partition(":")
+        if key.strip().lower() == name:
+            return value.strip()
+    return ""
+
+
+def _exchange_far(
+    url: str, method: str, target: str, headers: Mapping[str, str], content: bytes, end: float
+) -> tuple[int, str, bytes]:
+    """Speak to another machine, in a thread: nothing can interrupt the look-up of a name."""
+    import http.client
+    import threading
+
+    scheme, host, port, _ = split_url(url)
+    results: list[tuple[int, str, bytes] | Exception] = []
+
+    def run() -> None:
+        kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
+        connection = kind(host, port, timeout=_left(end))
+        try:
+            connection.request(method, target, content or None, dict(headers))
+            answer = connection.getresponse()
+            results.append((answer.status, answer.getheader("etag", ""), answer.read(_MAXIMUM_ANSWER)))
+        except Exception as error:  # noqa: BLE001 - it is raised again in the thread that waits
+            results.append(error)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(_left(end))
+    result = results[0] if results else TimeoutError()
+    if isinstance(result, Exception):
+        raise result if isinstance(result, OSError) else ValueError("no HTTP") from result
+    return result
+
+
+def ask_review(config: Config, request: Mapping[str, object], end: float) -> tuple[list[dict[str, object]], str]:
+    """Have a call reviewed; return one review for each candidate, in order, and a note for the agent.
+
+    Raises `ServiceFailure`, also where the answer does not say clearly what holds.
+    """
+    answer, _ = call_service(config, "POST", "/v1/reviews", request, end)
+    reviews = [_mapping(review) for review in _items(answer.get("reviews"))]
+    verdicts = [review.get("verdict") for review in reviews]
+    context = answer.get("context")
+    sound = len(reviews) == len(_items(request.get("candidates"))) and all(verdict in _VERDICTS for verdict in verdicts)
+    if not sound or (answer.get("verdict") == "approve") != all(verdict == "approve" for verdict in verdicts):
+        raise ServiceFailure("the review service gave no usable answer")
+    return reviews, context if isinstance(context, str) else ""
+
+
+# --- events -----------------------------------------------------------------------------------------------------
+
+_REQUEST_FIELDS = ("tool_call_id", "session_id", "project", "agent", "agent_id", "store", "tool", "operation")
+_LONGEST_REASON, _LONGEST_NOTES, _LONGEST_START = 1500, 4000, 600
+_NEXT_STEP = "Run the /hygiene skill and store the rewritten memory."
+_REMINDER = (
+    "Memory writes are reviewed before they are stored. Kept: STATE (where the project stands; one, updated in place),"
+    " DECISION (a choice and why), RULE (do or never do), DISCOVERY (how something turned out to work), QUIRK (surprising"
+    " behaviour of a named tool). Session summaries and what is true only now are not. Run /hygiene before storing."
+)
+
+
+class OutOfTime(BaseException):
+    """The deadline has come. No `Exception`: what handles errors on the way must not take it for one."""
+
+
+class Event:
+    """One event of the agent, and what the hook found out about it so far."""
+
+    def __init__(self, payload: Mapping[str, object], started: float) -> None:
+        self.started = started
+        self.name, self.tool = _string(payload.get("hook_event_name")), _string(payload.get("tool_name"))
+        self.input, self.response = payload.get("tool_input"), payload.get("tool_response")
+        self.cwd = _string(payload.get("cwd")) or os.getcwd()
+        self.session = _machine_word(payload.get("session_id")) or "unknown"
+        call_id = _machine_word(payload.get("tool_use_id"))
+        self.call_id = call_id or f"call-{_checksum(f'{self.session} {self.tool} {self.input}')}"
+        self.agent = "codex" if "turn_id" in payload else "claude-code"
+        self.agent_id = _clip(_sound(_string(payload.get("agent_id"))), 500)
+        self.call: Call | None = None
+        self._config: Config | None = None
+
+    @property
+    def config(self) -> Config:
+        """Settings for the event's folder, read when they are first needed."""
+        if self._config is None:
+            self._config = load_config(self.cwd)
+            arm(self.end)
+        return self._config
+
+    @property
+    def end(self) -> float:
+        """When the answer must be out, on the clock of `time.monotonic`."""
+        return self.started + self.config.deadline_seconds
+
+
+class Answer:
+    """What the hook says: a decision (deny, ask, or none) with its reason, notes for the agent, a fault for people."""
+
+    def __init__(self, decision: str = "", reason: str = "", notes: Iterable[str] = (), fault: str = "") -> None:
+        self.decision, self.reason, self.fault = decision, reason, fault
+        self.notes = [note for note in notes if note]
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _sound(text: str) -> str:
+    """The text without lone surrogates, which no UTF-8 can carry."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _machine_word(value: object) -> str:
+    """An id as the service takes it: printable ASCII without spaces, at most 200 characters."""
+    return "".join(character if "!" <= character <= "~" else "_" for character in _string(value))[:200]
+
+
+def handle(event: Event) -> Answer:
+    """Answer one event; what the hook has no part in gets an empty answer."""
+    if event.name == "SessionStart":
+        return start_session(event)
+    if event.name == "PreToolUse" and event.tool == "Skill":
+        if _names_hygiene(event.input):
+            _write_state(_hygiene_mark(event), now())
+    elif event.name == "PreToolUse":
+        return review_call(event)
+    elif event.name in ("PostToolUse", "PostToolUseFailure"):
+        report_call(event, failed=event.name == "PostToolUseFailure")
+    return Answer()
+
+
+def _read_call(event: Event) -> Call | None:
+    # Ordinary calls of file and shell tools are by far the most frequent events: no settings are read for them.
+    ordinary = event.tool in FILE_TOOLS or event.tool in SHELL_TOOLS
+    return extract(event.tool, event.input, event.cwd, TOOLS if ordinary else event.config.tools)
+
+
+# --- before a call ---
+
+
+def review_call(event: Event) -> Answer:
+    """Judge a memory tool call before it runs: by the gate, then by the service."""
+    event.call = call = _read_call(event)
+    if call is None or call.operation == "delete":
+        return Answer()
+    config = event.config
+    warning = f"{config.problems[0]}." if config.broken else ""
+    refused = _gate_call(event.input, config, call)
+    if refused:
+        return _refuse(event, refused, f"\n{_NEXT_STEP}", warning)
+    if call.problem:
+        return unreviewed(event, call.problem, "unreadable")
+    texts = [candidate for candidate in call.candidates if candidate.review]
+    if config.level == "gate" or not texts:
+        return Answer(notes=[warning])
+    try:
+        reviews, context = ask_review(config, _request(event, texts), event.end - 0.2)
+    except ServiceFailure as failure:
+        return unreviewed(event, str(failure))
+    pairs = list(zip(texts, reviews))
+    refused = [(text, *_told(review)) for text, review in pairs if review["verdict"] not in ("approve", "held")]
+    if refused:
+        return _refuse(event, refused, "", warning)
+    held = [_string(review.get("message")) for review in reviews if review["verdict"] == "held"]
+    if held:
+        return unreviewed(event, redact(held[0]).rstrip(".") or "nobody could judge it", "held")
+    return Answer(notes=[redact(context), warning])
+
+
+def _told(review: Mapping[str, object]) -> tuple[list[str], str]:
+    reasons = [reason for reason in _items(review.get("reasons")) if isinstance(reason, str)]
+    return reasons, _string(review.get("message")) or f"The review's verdict is {review['verdict']}."
+
+
+def _gate_call(tool_input: object, config: Config, call: Call) -> list[tuple[Candidate, list[str], str]]:
+    """Candidates that the gate refuses, with the reason codes and what the agent is told."""
+    found = [(candidate, _gate_candidate(config, candidate)) for candidate in call.candidates]
+    if len(call.candidates) > MAXIMUM_CANDIDATES:
+        found.append((Candidate(f"{len(call.candidates)} texts in one call"), ["too_long"]))
+    if call.store != "files" and not any("secret" in reasons for _, reasons in found) and _hides_secret(tool_input):
+        found.append((Candidate("another argument of the call"), ["secret"]))
+    return [
+        (candidate, reasons, " ".join(f"[{reason}] {config.reasons[reason]}" for reason in reasons))
+        for candidate, reasons in found
+        if reasons
+    ]
+
+
+def _gate_candidate(config: Config, candidate: Candidate) -> list[str]:
+    floor, most = (config.minimum_words, config.maximum_characters) if candidate.review else (0, _MAXIMUM_FILE)
+    named = ["secret"] if find_secrets(f"{candidate.key}\n{candidate.store_id}") else []
+    reasons = gate(candidate.text, rules=config.rules, minimum_words=floor, maximum_characters=most)
+    return list(dict.fromkeys([*named, *_user_reasons(config, candidate.text[:most]), *reasons]))
+
+
+def _user_reasons(config: Config, text: str) -> list[str]:
+    """Reasons by the user's own patterns, which get half a second: they may be slow without limit."""
+    if not config.user_rules:
+        return []
+    before = arm(time.monotonic() + 0.5)
+    try:
+        return [rule.reason for rule in matched_rules(text, config.user_rules)]
+    except OutOfTime:
+        if before and time.monotonic() >= before:
+            raise
+        config.problems.append("patterns of the configuration take too long and were skipped")
+        return []
+    finally:
+        arm(before)
+
+
+def _hides_secret(tool_input: object) -> bool:
+    """Whether any argument but those that name what is replaced holds a secret of unmistakable shape."""
+    arguments = _mapping(_parsed(tool_input, dict))
+    kept = {name: value for name, value in arguments.items() if not name.startswith(("old", "needle", "find"))}
+    return any(kind != "assigned_secret" for _, _, kind in find_secrets(dumps(kept)))
+
+
+def _refuse(event: Event, refused: Sequence[tuple[Candidate, list[str], str]], closing: str, warning: str) -> Answer:
+    lines: list[str] = []
+    room = _LONGEST_REASON - len(closing) - 60
+    alone = event.call is not None and len(event.call.candidates) == 1
+    for candidate, _, message in refused:
+        quote = "" if alone else f"“{_clip(' '.join(redact(candidate.text).split()), 60)}”: "
+        line = _clip(quote + redact(message), room)
+        if lines and len(line) > room - sum(map(len, lines)):
+            lines.append(f"… and {len(refused) - len(lines)} more.")
+            break
+        lines.append(line)
+    reason = (
+        "Memory not stored. " + "\n".join(lines) if alone else "Nothing of this call was stored:\n" + "\n".join(lines)
+    )
+    failure = _journal(event, "denied", "denied", [(candidate, reasons) for candidate, reasons, _ in refused])
+    return Answer("deny", reason + closing, [warning, failure and f"The text {failure}."])
+
+
+def _request(event: Event, texts: Iterable[Candidate]) -> dict[str, object]:
+    candidates = [{"text": c.text, "key": c.key, "store_id": c.store_id} for c in texts]
+    return {
+        **_provenance(event),
+        "candidates": [{name: _sound(text) for name, text in fields.items() if text} for fields in candidates],
+        "hygiene_read": os.path.exists(_hygiene_mark(event)),
+        "reminder": _reminded(event),
+        "deadline_seconds": max(0.1, round(event.end - time.monotonic() - 0.5, 2)),
+    }
+
+
+def _provenance(event: Event) -> dict[str, object]:
+    call = event.call or Call("unknown", event.tool, "write")
+    fields: dict[str, object] = {
+        "tool_call_id": event.call_id,
+        "session_id": event.session,
+        "project": event.config.project,
+    }
+    fields |= {"agent": event.agent, "store": call.store, "tool": _clip(_sound(event.tool), 500)}
+    return {**fields, "operation": call.operation, **({"agent_id": event.agent_id} if event.agent_id else {})}
+
+
+def unreviewed(event: Event, why: str, kind: str = "unreviewed") -> Answer:
+    """Answer by the failure policy for a call that nobody could judge, and keep its texts in the journal."""
+    policy = event.config.on_failure
+    outcome = {"allow": "allowed", "ask": "asked", "hold": "kept", "deny": "denied"}[policy]
+    texts = [candidate for candidate in event.call.candidates if candidate.review] if event.call else []
+    texts = texts or [Candidate(_describe(event.input))]
+    failure = _journal(event, "denied" if policy == "deny" else kind, outcome, [(text, []) for text in texts])
+    kept = f"It {failure}" if failure else "It is kept in the journal for later review"
+    if policy == "allow":
+        return Answer(notes=[f"This memory was not reviewed, because {why}. {kept}."])
+    if policy == "ask":
+        return Answer("ask", f"This memory was not reviewed, because {why}. Store it all the same? {kept}.")
+    if policy == "hold" and not failure:
+        kept = "It is kept in the journal and will be reviewed when the service is back: do not retry now"
+    elif policy == "hold":
+        kept = f"It {failure}: keep the text and retry later"
+    else:
+        kept = "Retry later"
+    return Answer("deny", f"Memory not stored: it could not be reviewed, because {why}. {kept}.")
+
+
+def _describe(value: object) -> str:
+    try:
+        return dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return repr(type(value))
+
+
+def _journal(event: Event, kind: str, outcome: str, texts: Iterable[tuple[Candidate, list[str]]]) -> str:
+    """Keep texts in the journal; return what went wrong, empty if nothing did."""
+    records = []
+    for candidate, reasons in texts:
+        record = {"id": f"{time.time_ns() // 1_000_000:x}-{os.urandom(5).hex()}", "at": now(), "event": kind}
+        record |= {**_provenance(event), "key": candidate.key, "store_id": candidate.store_id}
+        records.append({**record, "reasons": reasons, "outcome": outcome, "text": candidate.text})
+    try:
+        journal_append(event.config, records)
+    except OSError as error:
+        return f"could not be kept in the journal ({error.strerror or error})"
+    return ""
+
+
+# --- after a call ---
+
+_ID_FIELDS = (
+    "id",
+    "memory_id",
+    "store_id",
+    "content_hash",
+    "uuid",
+    "sync_id",
+    "permalink",
+    "fact_id",
+    "observation_id",
+)
+_ID_IN_TEXT = (
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|\b(?:id|hash)\b[\"'`*]{0,3}\s*[:=#]?\s*[\"'`*#]{0,3}((?=[\w-]*\d)[\w-]{1,128})"
+)
+
+
+def report_call(event: Event, *, failed: bool) -> None:
+    """Tell the service what became of a call: its entries are stored, or were not, or are deleted."""
+    if event.tool in FILE_TOOLS or event.tool in SHELL_TOOLS:
+        if not memory_paths(event.tool, event.input, event.cwd):
+            return
+    else:
+        event.call = _read_call(event)
+        if event.call is None:
+            return
+    config, failed = event.config, failed or _says_failed(event.response)
+    deletes = event.call is not None and event.call.operation == "delete"
+    let_through = [e for e in journal_read(config, event.call_id) if e.get("outcome") in ("allowed", "asked")]
+    try:
+        if let_through and not deletes:
+            journal_mark(config, let_through, "failed" if failed else "stored")
+        if config.level != "gate" and not (deletes and failed):
+            _report_deleted(event) if deletes else _report_reviews(event, failed)
+    except (OSError, ServiceFailure):
+        return  # the service marks what was never reported as unconfirmed; there is nothing for the agent to do
+
+
+def _report_deleted(event: Event) -> None:
+    candidates = event.call.candidates if event.call else []
+    call_service(
+        event.config,
+        "POST",
+        "/v1/entries/deleted",
+        {
+            "project": event.config.project,
+            "store": event.call.store if event.call else "unknown",
+            "store_ids": [_sound(c.store_id) for c in candidates if c.store_id],
+            "keys": [_sound(c.key) for c in candidates if c.key and not c.text],
+            "texts": [_sound(redact(c.text)) for c in candidates if c.text],
+        },
+        event.end,
+    )
+
+
+def _report_reviews(event: Event, failed: bool) -> None:
+    query = f"session_id={quoted(event.session)}&tool_call_id={quoted(event.call_id)}"
+    page, _ = call_service(event.config, "GET", f"/v1/reviews?{query}", None, event.end)
+    reviews = [review for review in map(_mapping, _items(page.get("items"))) if review.get("verdict") == "approve"]
+    reviews.sort(key=lambda review: str(review.get("position")).zfill(4))
+    ids = reported_ids(event.response)
+    known = event.call.candidates if event.call else []
+    for review in reviews:
+        place = review.get("position")
+        own = ids[place] if isinstance(place, int) and len(ids) == len(reviews) > place else ""
+        store_id = own or next((c.store_id for c in known if c.text == review.get("text")), "") or review.get("key")
+        path = f"/v1/reviews/{quoted(review.get('id'))}/{'failed' if failed else 'stored'}"
+        call_service(event.config, "POST", path, None if failed else {"store_id": store_id or None}, event.end)
+
+
+def reported_ids(response: object) -> list[str]:
+    """Ids of stored items in a tool's answer, in its order: in JSON of any form, or in words."""
+    if isinstance(response, str):
+        parsed = _parsed(_parsed(response, dict), list)
+        if not isinstance(parsed, str):
+            return reported_ids(parsed)
+        import re
+
+        return [match[1] or match[0] for match in re.finditer(_ID_IN_TEXT, response[:MAXIMUM_TEXT], re.IGNORECASE)]
+    if isinstance(response, list):
+        return [found for item in response[:MAXIMUM_CANDIDATES] for found in reported_ids(item)]
+    if isinstance(response, dict):
+        own = next((response[name] for name in _ID_FIELDS if isinstance(response.get(name), (str, int))), None)
+        if own is not None and not isinstance(own, bool):
+            return [_clip(str(own), 500)]
+        return [found for value in response.values() for found in reported_ids(value)]
+    return []
+
+
+def _says_failed(response: object) -> bool:
+    answer = _mapping(_parsed(response, dict))
+    return answer.get("success") is False or answer.get("isError") is True or answer.get("is_error") is True
+
+
+# --- start of a session ---
+
+
+def start_session(event: Event) -> Answer:
+    """Bring service and journal up to date, and say in short what is worth keeping."""
+    config = event.config
+    end = min(event.end - 0.5, event.started + 4)
+    news = [f"{problem}." for problem in config.problems]
+    try:
+        if config.level != "gate":
+            news += [item(config, end) for item in _NEWS]
+    except ServiceFailure as failure:
+        news.append(f"Memory writes cannot be reviewed now, because {failure}.")
+    waiting = len(journal_pending(config))
+    if waiting:
+        news.append(f"{waiting} unreviewed {'text waits' if waiting == 1 else 'texts wait'} in the journal.")
+    _forget_old_sessions(config)
+    told = [_clip(" ".join(filter(None, news)), _LONGEST_START)]
+    if _reminded(event) and len(told[0]) + len(_REMINDER) < _LONGEST_START:
+        told.append(_REMINDER)
+    return Answer(notes=told)
+
+
+def _refresh_policy(config: Config, end: float) -> str:
+    path = _policy_path(config)
+    cached = _mapping(_parsed(read_file(path), dict))
+    policy, etag = call_service(
+        config, "GET", f"/v1/policy?project={quoted(config.project)}", None, end, _string(cached.get("etag"))
+    )
+    if policy:
+        _write_state(path, dumps({"etag": etag, "policy": policy}))
+    return ""
+
+
+def _flush(config: Config, end: float) -> str:
+    if journal_pending(config):
+        journal_flush(config, end - time.monotonic())
+    return ""
+
+
+# What a session's start has to ask of the service, each giving a sentence for the agent or none.
+_NEWS: tuple[Callable[[Config, float], str], ...] = (_refresh_policy, _flush)
+
+
+def _reminded(event: Event) -> bool:
+    reminder = event.config.reminder
+    return reminder == "on" or (reminder == "trial" and int(_checksum(event.session), 16) % 2 == 0)
+
+
+def _names_hygiene(tool_input: object) -> bool:
+    names = (value for value in _mapping(tool_input).values() if isinstance(value, str))
+    return any(name.strip("/ ").rpartition(":")[2] == "hygiene" for name in names)
+
+
+def _hygiene_mark(event: Event) -> str:
+    return os.path.join(state_folder(), "sessions", _checksum(event.session))
+
+
+def _write_state(path: str, text: str) -> None:
+    """Write a small file whole or not at all; a folder that cannot be written to is no fault."""
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(file.name, path)
+    except OSError:
+        return
+
+
+def _forget_old_sessions(config: Config) -> None:
+    try:
+        marks = list(os.scandir(os.path.join(config.state, "sessions")))[:1000]
+        for mark in marks:
+            if mark.stat().st_mtime < time.time() - 7 * 86400:
+                os.unlink(mark.path)
+    except OSError:
+        return
+
+
+# --- main -------------------------------------------------------------------------------------------------------
+
+_MAXIMUM_INPUT = 16 << 20
+_HELP = """\
+usage: store_hygiene_gate.py [--exit-code | --check | --version | --help]
+
+Reads one hook event as JSON from stdin and answers on stdout.
+
+  --exit-code  deny with exit status 2 and the reason on stderr, instead of JSON
+  --check      judge plain text from stdin by the gate, for people
+"""
+
+
+def arm(end: float) -> float:
+    """Have `OutOfTime` raised at a time, 0 for never, where the system has alarms; return the time set before."""
+    import signal
+
+    if not hasattr(signal, "setitimer"):
+        return 0.0
+
+    def ring(*_: object) -> None:
+        raise OutOfTime
+
+    try:
+        signal.signal(signal.SIGALRM, ring)
+    except ValueError:
+        return 0.0  # not in the main thread
+    before, _ = signal.setitimer(signal.ITIMER_REAL, max(end - time.monotonic(), 0.001) if end else 0)
+    return time.monotonic() + before if before else 0.0
+
+
+def read_payload(file: int = 0) -> object:
+    """Read one JSON document from a file descriptor, which need not be closed behind it; raises `ValueError`."""
+    received = bytearray()
+    while True:
+        piece = os.read(file, 1 << 16)
+        received += piece
+        whole = received.rstrip(b" \t\r\n").endswith(b"}") if len(piece) < 1 << 16 else False
+        if whole or not piece:
+            try:
+                return loads(received.decode("utf-8", "replace"))
+            except ValueError:
+                if not piece:
+                    raise
+        if len(received) > _MAXIMUM_INPUT:
+            raise ValueError("the event is too large")
+
+
+def answer(started: float, read: Callable[[], object] = read_payload) -> tuple[str, Answer]:
+    """Answer the event on stdin before the deadline, whatever happens; return the event's name too."""
+    event: Event | None = None
+    try:
+        arm(started + Config.deadline_seconds)
+        payload = read()
+        if not isinstance(payload, dict):
+            return "", Answer()
+        event = Event(payload, started)
+        return event.name, handle(event)
+    except OutOfTime:
+        return event.name if event else "", _late(event)
+    except Exception as error:  # noqa: BLE001 - whatever went wrong here must not stop the agent
+        return event.name if event else "", _fault(event, f"{type(error).__name__}")
+    finally:
+        arm(0)
+
+
+def _late(event: Event | None) -> Answer:
+    if event is None or event.name != "PreToolUse" or event.call is None:
+        return _fault(event, "the deadline passed")
+    why = "the deadline passed"
+    try:
+        arm(time.monotonic() + 0.7)
+        return unreviewed(event, why)
+    except OutOfTime:
+        decision = {"ask": "ask", "hold": "deny", "deny": "deny"}.get(event.config.on_failure, "")
+        told = f"This memory was not reviewed, because {why}. It could not be kept in the journal."
+        return Answer(decision, told if decision else "", [told])
+    except Exception as error:  # noqa: BLE001
+        return _fault(event, type(error).__name__)
+
+
+def _fault(event: Event | None, why: str) -> Answer:
+    if event is not None and event.name not in ("PreToolUse", "SessionStart"):
+        return Answer()
+    told = f"Memory Bouncer failed ({why}) and did not check this call. `bouncer doctor` finds out why."
+    return Answer(notes=[told], fault=told)
+
+
+def render(event_name: str, said: Answer) -> dict[str, object]:
+    """The answer in the agent's protocol; empty for no opinion."""
+    specific: dict[str, object] = {}
+    if said.decision:
+        specific |= {"permissionDecision": said.decision, "permissionDecisionReason": said.reason}
+    if said.notes:
+        specific["additionalContext"] = _clip(" ".join(said.notes), _LONGEST_NOTES)
+    output: dict[str, object] = {"systemMessage": said.fault} if said.fault else {}
+    if specific and event_name:
+        output["hookSpecificOutput"] = {"hookEventName": event_name, **specific}
+    return output
+
+
+def _write(file: int, text: str) -> None:
+    content = text.encode("utf-8", "backslashreplace")
+    try:
+        while content:
+            content = content[os.write(file, content) :]
+    except OSError:
+        return  # nobody listens any more
+
+
+def main(arguments: Sequence[str], started: float = STARTED) -> int:
+    """Run as a program; return the exit status."""
+    if "--version" in arguments:
+        _write(1, f"memory-bouncer-hook {VERSION}\n")
+        return 0
+    if "--help" in arguments:
+        _write(1, _HELP)
+        return 0
+    if "--check" in arguments:
+        return _check()
+    event_name, said = answer(started)
+    if "--exit-code" in arguments:
+        if said.reason or said.notes:
+            _write(2, (said.reason or " ".join(said.notes)) + "\n")
+        return 2 if said.decision == "deny" else 0
+    output = render(event_name, said)
+    _write(1, dumps(output) if output else "")
+    return 0
+
+
+def _check() -> int:
+    config = load_config(os.getcwd())
+    text = sys.stdin.read()
+    reasons = [*_user_reasons(config, text), *gate(text, rules=config.rules, minimum_words=config.minimum_words)]
+    lines = [f"{reason}: {config.reasons[reason]}" for reason in dict.fromkeys(reasons)] or ["The gate lets it pass."]
+    _write(1, "\n".join(lines) + "\n")
+    return 1 if reasons else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
