@@ -1,8 +1,9 @@
 """Engine, sessions and column types. The same code serves SQLite and PostgreSQL."""
 
+import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from alembic.config import Config
 from sqlalchemy import DateTime, Dialect, Engine, LargeBinary, MetaData, TypeDecorator, create_engine, event, text
 from sqlalchemy.engine import Connection, make_url
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlmodel import Session
 from uuid_utils import uuid7
@@ -85,10 +86,10 @@ def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:
         # Transactions are begun by us, below: the driver's own habit is to start them late and never IMMEDIATE.
         dbapi_connection.isolation_level = None
         cursor = dbapi_connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout={int(busy_timeout_seconds * 1000)}")
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=NORMAL")
         cursor.execute("PRAGMA foreign_keys=ON")
-        cursor.execute(f"PRAGMA busy_timeout={int(busy_timeout_seconds * 1000)}")
         cursor.close()
 
     @event.listens_for(engine, "begin")
@@ -113,7 +114,8 @@ class Database:
             _prepare_sqlite(self.engine, busy_timeout_seconds)
         self._writing = self.engine.execution_options(writing=True)
         # SQLite lets one writer in at a time and makes the others poll; queueing here in order is faster and fairer.
-        self._turn: Any = threading.Lock() if self.is_sqlite else nullcontext()
+        self._turn = threading.Lock() if self.is_sqlite else None
+        self._patience = busy_timeout_seconds
 
     @staticmethod
     def _make_folder(database: str | None) -> None:
@@ -144,9 +146,21 @@ class Database:
         Raises:
             Unavailable: the database does not answer, is locked or full.
         """
-        with _translated(), self._turn, Session(self._writing, expire_on_commit=False) as session:
+        with _translated(), self._in_turn(), Session(self._writing, expire_on_commit=False) as session:
             yield session
             session.commit()
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        if self._turn is None:
+            yield
+            return
+        if not self._turn.acquire(timeout=self._patience):
+            raise Unavailable(NO_ANSWER)
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def migrate(self, revision: str = "head") -> None:
         """Bring the schema to a revision.
@@ -154,6 +168,7 @@ class Database:
         Raises:
             ConfigurationError: the database cannot be opened or written.
         """
+        logging.getLogger("alembic").setLevel(logging.WARNING)
         config = Config()
         config.set_main_option("script_location", str(resource("alembic")))
         try:
@@ -183,12 +198,19 @@ class Database:
         self.engine.dispose()
 
 
+NO_ANSWER = "The database does not answer, is locked, full or damaged; try again."
+# These are about what was asked of the database; all its other errors are about the database.
+_ABOUT_THE_QUESTION = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
+
+
 @contextmanager
 def _translated() -> Iterator[None]:
     try:
         yield
-    except (OperationalError, PoolTimeoutError) as exc:
-        raise Unavailable("The database does not answer, is locked or is full; try again.") from exc
+    except _ABOUT_THE_QUESTION:
+        raise
+    except (DatabaseError, PoolTimeoutError) as exc:
+        raise Unavailable(NO_ANSWER) from exc
 
 
 def open_database(settings: Settings) -> Database:

@@ -2,12 +2,12 @@
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, func, insert, select
 from sqlmodel import Session, col
 
 from app.db import Vector, new_id
@@ -15,7 +15,7 @@ from app.embeddings import Embedder, Matrix
 from app.errors import Invalid
 from app.models import Document, PassageRow
 from app.projects import ProjectRow, next_documents_revision
-from app.schemas import DocumentIn, Passage
+from app.schemas import DocumentIn, Passage, storable
 
 LONGEST = 900
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
@@ -40,8 +40,10 @@ class _Shelf:
 class Documents:
     """Keeps documents and finds the passages near a candidate."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, redact: Callable[[str], str]) -> None:
+        """Keep texts with the embedder's vectors, after ``redact`` has taken the secrets out."""
         self._embedder = embedder
+        self._redact = redact
         self._shelves: dict[str, _Shelf] = {}
         self._lock = threading.Lock()
 
@@ -51,15 +53,19 @@ class Documents:
         """Make the project's documents these; the paths whose text is new to us and was not sent.
 
         Raises:
-            Invalid: a text does not have the hash that came with it.
+            Invalid: a text does not have the hash that came with it, or a path stands twice.
         """
+        if len({document.path for document in documents}) < len(documents):
+            raise Invalid("A path stands twice among the documents.")
         known = {
             row.path: row
             for row in session.execute(select(Document).where(col(Document.project_id) == project.id)).scalars()
         }
         wanted: list[str] = []
-        for gone in known.keys() - {document.path for document in documents}:
-            self._forget(session, known[gone].id)
+        missing = known.keys() - {document.path for document in documents}
+        changed = bool(missing)
+        for path in missing:
+            self._forget(session, known[path].id)
         for document in documents:
             held = known.get(document.path)
             if held is not None and held.sha256 == document.sha256:
@@ -71,13 +77,21 @@ class Documents:
                 raise Invalid(f"The text of {document.path} does not have the sha256 that came with it.")
             if held is not None:
                 self._forget(session, held.id)
-            self._keep(session, project.id, document, now)
-        next_documents_revision(session, project.id)
+            self._keep(session, project.id, document.path, document.sha256, document.text, now)
+            changed = True
+        if changed:
+            next_documents_revision(session, project.id)
         return wanted
 
     def count(self, session: Session, project_id: str) -> int:
         """How many passages the project's documents have."""
-        return len(self._load(session, project_id).passages)
+        number: int = session.execute(
+            select(func.count())
+            .select_from(PassageRow)
+            .join(Document, col(Document.id) == col(PassageRow.document_id))
+            .where(col(Document.project_id) == project_id)
+        ).scalar_one()
+        return number
 
     def shortlist(self, session: Session, project: ProjectRow, vector: Vector, count: int) -> tuple[Passage, ...]:
         """The passages nearest to the candidate's unit vector, labelled ``P1`` and on."""
@@ -108,26 +122,29 @@ class Documents:
             shelf.passages[row.id] = (path, row.heading, row.text)
         return shelf
 
-    def _keep(self, session: Session, project_id: str, document: DocumentIn, now: datetime) -> None:
+    def _keep(self, session: Session, project_id: str, path: str, digest: str, text: str, now: datetime) -> None:
         document_id = new_id()
         session.execute(
-            insert(Document).values(
-                id=document_id, project_id=project_id, path=document.path, sha256=document.sha256, updated_at=now
-            )
+            insert(Document).values(id=document_id, project_id=project_id, path=path, sha256=digest, updated_at=now)
         )
-        cuts = list(passages(document.text or ""))
+        cuts = list(passages(self._redact(str(storable(text)))))
+        if not cuts:
+            return
         vectors = self._embedder.embed([f"{cut.heading}\n{cut.text}" for cut in cuts])
-        for position, (cut, vector) in enumerate(zip(cuts, vectors, strict=True)):
-            session.execute(
-                insert(PassageRow).values(
-                    id=new_id(),
-                    document_id=document_id,
-                    position=position,
-                    heading=cut.heading,
-                    text=cut.text,
-                    vector=vector,
-                )
-            )
+        session.execute(
+            insert(PassageRow),
+            [
+                {
+                    "id": new_id(),
+                    "document_id": document_id,
+                    "position": position,
+                    "heading": cut.heading,
+                    "text": cut.text,
+                    "vector": vector,
+                }
+                for position, (cut, vector) in enumerate(zip(cuts, vectors, strict=True))
+            ],
+        )
 
     @staticmethod
     def _forget(session: Session, document_id: str) -> None:
@@ -136,7 +153,7 @@ class Documents:
 
 
 def passages(text: str) -> Iterator[Cut]:
-    """Cut a Markdown text by headings and paragraphs; fenced code stays with the paragraph before it."""
+    """Cut a Markdown text by headings and paragraphs, none much longer than LONGEST; fenced code is no heading."""
     heading, fenced = "", False
     block: list[str] = []
     for line in [*text.splitlines(), ""]:
@@ -154,10 +171,18 @@ def passages(text: str) -> Iterator[Cut]:
 
 def _pieces(heading: str, block: list[str]) -> Iterator[Cut]:
     piece: list[str] = []
-    for line in block:
+    for line in (part for whole in block for part in _short_lines(whole)):
         if piece and sum(map(len, piece)) + len(line) > LONGEST:
             yield Cut(heading, "\n".join(piece))
             piece = []
         piece.append(line)
     if piece and any(line.strip() for line in piece):
         yield Cut(heading, "\n".join(piece))
+
+
+def _short_lines(line: str) -> Iterator[str]:
+    while len(line) > LONGEST:
+        end = line.rfind(" ", 1, LONGEST) + 1 or LONGEST
+        yield line[:end].rstrip()
+        line = line[end:]
+    yield line

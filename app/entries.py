@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Select, insert, select, update
+from sqlalchemy import ColumnElement, Select, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, or_
 
@@ -73,7 +73,7 @@ def replaced(session: Session, project_id: str, store: str, store_id: str | None
                 col(Entry.status).in_(KNOWN),
             )
         ).scalars()
-        entries = found.all()
+        entries: Sequence[Entry] = found.all()
         if len(entries) == 1:
             return entries[0]
     return None
@@ -138,6 +138,7 @@ def add_stored(session: Session, project_id: str, given: EntryIn, text_hash: str
 def renew(session: Session, entry: Entry, proposal: Proposal, now: datetime) -> Entry:
     """Offer again an entry that is pending or was never confirmed; it is the newer review's from now on."""
     entry.status = EntryStatus.PENDING.value
+    entry.category, entry.text = proposal.category.value, proposal.text
     entry.review_id = proposal.review_id
     entry.session_id = proposal.session_id
     entry.agent = proposal.agent
@@ -206,22 +207,22 @@ def confirm(session: Session, review_id: str, text_hash: str, store_id: str | No
     ).scalar_one_or_none()
     if entry is None:
         return None
-    return _store(session, entry, store_id, now)
+    return _store(session, entry, now, store_id=store_id or entry.store_id)
 
 
-def _store(session: Session, entry: Entry, store_id: str | None, now: datetime) -> Entry:
+def _store(session: Session, entry: Entry, now: datetime, **changes: object) -> Entry:
     values = {
         "status": EntryStatus.STORED.value,
-        "store_id": store_id or entry.store_id,
         "expires_at": None,
         "updated_at": now,
         "revision": next_revision(session, entry.project_id),
+        **changes,
     }
     try:
         with session.begin_nested():
             session.execute(update(Entry).where(col(Entry.id) == entry.id).values(**values))
     except IntegrityError:
-        # The report came after the entry had lapsed, and another took its place meanwhile.
+        # An equal text, or another STATE, took its place before the report came.
         session.execute(
             update(Entry).where(col(Entry.id) == entry.id).values(**values | {"status": EntryStatus.SUPERSEDED.value})
         )
@@ -229,8 +230,33 @@ def _store(session: Session, entry: Entry, store_id: str | None, now: datetime) 
     return entry
 
 
-def _apply(session: Session, version: EntryVersion, text_hash: str, store_id: str | None, now: datetime) -> Entry:
+def _apply(
+    session: Session, version: EntryVersion, text_hash: str, store_id: str | None, now: datetime
+) -> Entry | None:
     entry = session.get_one(Entry, version.entry_id)
+    version.expires_at = None
+    if version.version < entry.version:
+        version.status = EntryStatus.SUPERSEDED.value  # a newer text was reported before this one
+        return None
+    version.status = EntryStatus.STORED.value
+    _keep_current(session, entry)
+    return _store(
+        session,
+        entry,
+        now,
+        text=version.text,
+        text_hash=text_hash,
+        category=version.category,
+        version=version.version,
+        key=version.key or entry.key,
+        store_id=store_id or version.store_id or entry.store_id,
+        review_id=version.review_id,
+        session_id=version.session_id,
+    )
+
+
+def _keep_current(session: Session, entry: Entry) -> None:
+    """Put the entry's text among its earlier versions, before a newer one takes its place."""
     kept = session.execute(
         select(col(EntryVersion.id)).where(
             col(EntryVersion.entry_id) == entry.id, col(EntryVersion.version) == entry.version
@@ -256,14 +282,6 @@ def _apply(session: Session, version: EntryVersion, text_hash: str, store_id: st
         session.execute(
             update(EntryVersion).where(col(EntryVersion.id) == kept).values(status=EntryStatus.SUPERSEDED.value)
         )
-    version.status = EntryStatus.STORED.value
-    version.expires_at = None
-    entry.text, entry.text_hash = version.text, text_hash
-    entry.category, entry.version = version.category, version.version
-    entry.key = version.key or entry.key
-    entry.store_id = store_id or version.store_id or entry.store_id
-    entry.review_id, entry.session_id = version.review_id, version.session_id
-    return _store(session, entry, store_id, now)
 
 
 def withdraw(session: Session, review_id: str, now: datetime) -> None:
@@ -273,25 +291,43 @@ def withdraw(session: Session, review_id: str, now: datetime) -> None:
         .where(col(EntryVersion.review_id) == review_id, col(EntryVersion.status) == EntryStatus.PENDING.value)
         .values(status=EntryStatus.UNCONFIRMED.value, expires_at=None)
     )
+    pending = select(Entry).where(col(Entry.review_id) == review_id, col(Entry.status) == EntryStatus.PENDING.value)
+    for entry in session.execute(pending).scalars().all():
+        _let_lapse(session, entry, now)
+
+
+def lapsed_projects(session: Session, now: datetime) -> list[str]:
+    """Ids of the projects that have something to `expire`."""
+    entry_of_version = col(Entry.id) == col(EntryVersion.entry_id)
+    late_entries = select(col(Entry.project_id)).where(*_late(Entry, now))
+    late_versions = select(col(Entry.project_id)).join(EntryVersion, entry_of_version).where(*_late(EntryVersion, now))
+    return sorted(session.execute(late_entries.union(late_versions)).scalars())
+
+
+def expire(session: Session, project_id: str, now: datetime) -> None:
+    """What was approved in the project and never reported as stored becomes `unconfirmed`."""
+    late = select(Entry).where(col(Entry.project_id) == project_id, *_late(Entry, now))
+    for entry in session.execute(late).scalars().all():
+        _let_lapse(session, entry, now)
+    mine = select(col(Entry.id)).where(col(Entry.project_id) == project_id)
     session.execute(
-        update(Entry)
-        .where(col(Entry.review_id) == review_id, col(Entry.status) == EntryStatus.PENDING.value)
-        .values(status=EntryStatus.UNCONFIRMED.value, expires_at=None, updated_at=now)
+        update(EntryVersion)
+        .where(*_late(EntryVersion, now), col(EntryVersion.entry_id).in_(mine))
+        .values(status=EntryStatus.UNCONFIRMED.value, expires_at=None)
+        .execution_options(synchronize_session=False)
     )
 
 
-def expire(session: Session, now: datetime) -> int:
-    """What was approved and never reported as stored becomes `unconfirmed`; how many did."""
-    lapsed = 0
-    for table in (Entry, EntryVersion):
-        result = session.execute(
-            update(table)
-            .where(col(table.status) == EntryStatus.PENDING.value, col(table.expires_at) < now)
-            .values(status=EntryStatus.UNCONFIRMED.value, expires_at=None)
-            .execution_options(synchronize_session=False)
-        )
-        lapsed += int(getattr(result, "rowcount", 0))
-    return lapsed
+def _late(table: type[Entry | EntryVersion], now: datetime) -> tuple[ColumnElement[bool], ...]:
+    return col(table.status) == EntryStatus.PENDING.value, col(table.expires_at) < now
+
+
+def _let_lapse(session: Session, entry: Entry, now: datetime) -> None:
+    entry.status = EntryStatus.UNCONFIRMED.value
+    entry.expires_at = None
+    entry.updated_at = now
+    entry.revision = next_revision(session, entry.project_id)
+    session.flush()
 
 
 def mark_deleted(

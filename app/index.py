@@ -34,7 +34,7 @@ class Index:
 
     def __init__(self, database: Database, embedder: Embedder, *, now: Callable[[], datetime] = utc_now) -> None:
         self.database = database
-        self.documents = Documents(embedder)
+        self.documents = Documents(embedder, gate.redact)
         self.neighbourhood = Neighbourhood(embedder)
         self.embed = embedder.embed
         self.now = now
@@ -67,6 +67,11 @@ class Index:
             projects.lock(session, review.project_id)
             entries.withdraw(session, review.id, now)
             return review
+
+    def approved(self, session_id: str, tool_call_id: str) -> list[Review]:
+        """The approved reviews of a tool call, in the order of its texts."""
+        with self.database.read() as session:
+            return reviews.approved(session, session_id, tool_call_id)
 
     def report_deleted(self, report: DeletedReport) -> list[str]:
         """Items left a store by the agent's delete tool; ids of the entries that are `deleted` for it."""

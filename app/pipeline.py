@@ -85,7 +85,7 @@ class Pipeline:
             try:
                 answer = await asyncio.to_thread(self._without_model, request)
                 if isinstance(answer, Case):
-                    answer = await self._with_model(answer)
+                    answer = await self._with_model(answer, give_up)
             except IntegrityError:
                 answer = None  # the same call, or the same text, was written at the same moment: look again
             if isinstance(answer, CallOut):
@@ -104,7 +104,9 @@ class Pipeline:
         """Let lapse what nobody came back for: pending entries, reservations, interrupted calls."""
         now = self._now()
         with self._database.write() as session:
-            entries.expire(session, now)
+            for project_id in entries.lapsed_projects(session, now):
+                projects.lock(session, project_id)
+                entries.expire(session, project_id, now)
             budget.expire(session, now)
             for call in reviews.interrupted(session, now):
                 for review in reviews.of_call(session, call.id):
@@ -116,22 +118,22 @@ class Pipeline:
 
     def _without_model(self, request: ReviewRequest) -> CallOut | Case | None:
         """The answer, if none has to be paid for; the case, if the model is to be asked; None while it is asked."""
-        drafts = [self._draft(request, candidate) for candidate in request.candidates]
         with self._database.read() as session:
             if (call := reviews.find_call(session, request)) is not None:
                 return self._repeated(session, call)
+            drafts = [self._draft(request, candidate) for candidate in request.candidates]
             case = self._look_around(session, request, drafts)
         if case.asks_model:
             return case
         self._judge_offline(case)
         return self._record(case)
 
-    async def _with_model(self, case: Case) -> CallOut | None:
+    async def _with_model(self, case: Case, give_up: float) -> CallOut | None:
         if not await asyncio.to_thread(self._open, case):
             return None
         try:
             if case.asks_model:
-                await self._ask_model(case)
+                await self._ask_model(case, give_up)
         finally:
             # Also on cancellation: what was paid is settled, and what nobody judged is held, not lost.
             recorded = asyncio.ensure_future(asyncio.to_thread(self._record, case))
@@ -159,7 +161,7 @@ class Pipeline:
             return case
         if project is not None:
             case.revision = project.revision
-            if not can_update(request.store):
+            if request.operation is Operation.UPDATE or not can_update(request.store):
                 case.told = reviews.told_to_update(session, request.session_id, project.id)
             for draft in drafts:
                 if not draft.gate:
@@ -193,13 +195,17 @@ class Pipeline:
             known = entries.twin(session, project.id, draft.text_hash) if project else None
             if draft.judgement is None and known is not None and _refuses(known, case.request, draft.replaces):
                 # An equal text is a duplicate without a reviewer; the decision is made again under the lock.
-                draft.judgement = self._offline.judge(draft.brief)
+                self._judge_draft_offline(draft)
         case.asks_model = any(draft.undecided for draft in case.drafts)
 
     def _judge_offline(self, case: Case) -> None:
         for draft in case.drafts:
             if draft.undecided and case.level is not Level.GATE:
-                draft.judgement = self._offline.judge(draft.brief)
+                self._judge_draft_offline(draft)
+
+    def _judge_draft_offline(self, draft: Draft) -> None:
+        draft.judgement = self._offline.judge(draft.brief)
+        draft.cache_key = None  # what it found must never pass for the model's word
 
     def _open(self, case: Case) -> bool:
         """Write the call down and reserve its cost, before anything is paid; False if another request did so."""
@@ -232,19 +238,22 @@ class Pipeline:
             return
         for draft in case.drafts:
             if draft.undecided:
-                draft.judgement = Judgement(reviewer="anthropic", facts=None, fault=Fault.BUDGET_EXHAUSTED)
+                draft.judgement = _unasked(Fault.BUDGET_EXHAUSTED)
 
-    async def _ask_model(self, case: Case) -> None:
+    async def _ask_model(self, case: Case, give_up: float) -> None:
         assert self._model is not None  # noqa: S101
-        model = self._model
-        deadline = max(0.1, min(self._settings.model_timeout_seconds, case.request.deadline_seconds - MARGIN_SECONDS))
+        model, clock = self._model, asyncio.get_running_loop().time
         places = asyncio.Semaphore(MODEL_CALLS_AT_ONCE)
 
         async def ask(draft: Draft) -> None:
             async with places:
-                draft.judgement = await model.review(draft.brief, deadline)
+                left = give_up - MARGIN_SECONDS - clock()
+                draft.judgement = await model.review(draft.brief, left) if left > 0 else _unasked(Fault.TIMEOUT)
 
-        await asyncio.gather(*(ask(draft) for draft in case.drafts if draft.undecided))
+        async with asyncio.TaskGroup() as group:
+            for draft in case.drafts:
+                if draft.undecided:
+                    group.create_task(ask(draft))
 
     def _record(self, case: Case) -> CallOut | None:
         """Decide under the project's lock, make the entries and write everything down, in one transaction.
@@ -259,23 +268,35 @@ class Pipeline:
             if not case.opened:
                 self._insert(session, project, case, open_until=None)
             rows = reviews.of_call(session, case.call_id)
-            entries.expire(session, now)
+            entries.expire(session, project.id, now)
+            # What a person decided while the model was thinking stands, and counts for the call like any other verdict.
+            stands = [row.verdict is not None for row in rows]
             outcomes = self._decide_all(session, project, case)
-            if policy.combine([o.decision.verdict for o in outcomes]) is Verdict.APPROVE and not case.request.dry_run:
-                outcomes = [
-                    self._make_entry(session, project, case, draft, outcome, row, now)
-                    for draft, outcome, row in zip(case.drafts, outcomes, rows, strict=True)
-                ]
-            updatable = can_update(case.request.store)
-            for draft, outcome, row in zip(case.drafts, outcomes, rows, strict=True):
-                if row.verdict is None:  # else a person decided while the model was thinking, and that stands
-                    reviews.settle(row, outcome, draft.judgement, note=case.note, updatable=updatable, now=now)
-                    row.cache_key = draft.cache_key
+            verdicts = [Verdict(row.verdict or o.decision.verdict) for row, o in zip(rows, outcomes, strict=True)]
+            makes_entries = policy.combine(verdicts) is Verdict.APPROVE and not case.request.dry_run
+            for draft, outcome, row, decided in zip(case.drafts, outcomes, rows, stands, strict=True):
+                if decided:
+                    continue
+                made = self._make_entry(session, project, case, draft, outcome, row, now) if makes_entries else outcome
+                self._settle(case, draft, made, row, now)
             if case.opened:
                 reviews.close_call(session, case.call_id)
                 cost = sum(draft.judgement.usage.cost_microdollars for draft in case.drafts if draft.judgement)
                 budget.settle(session, call_id=case.call_id, cost=cost, now=now)
             return _answer(rows, project.name, replayed=False)
+
+    @staticmethod
+    def _settle(case: Case, draft: Draft, outcome: Outcome, row: Review, now: datetime) -> None:
+        by_offline = draft.judgement is not None and draft.judgement.reviewer == "offline"
+        reviews.settle(
+            row,
+            outcome,
+            draft.judgement,
+            note=case.note if by_offline else None,
+            updatable=can_update(case.request.store),
+            now=now,
+        )
+        row.cache_key = draft.cache_key if row.facts else None
 
     def _insert(self, session: Session, project: ProjectRow, case: Case, open_until: datetime | None) -> None:
         request = case.request
@@ -340,6 +361,7 @@ class Pipeline:
         if known is not None and _refuses(known, case.request, draft.replaces):
             decision = Decision(verdict=Verdict.DUPLICATE, reasons=(Reason.DUPLICATE,))
             return Outcome(decision, entry=entries.reference(known))
+        draft.retries = known.id if known is not None else None
         if draft.judgement is None:
             return _held(Fault.INTERRUPTED)
         self._recheck(session, project, case, draft)
@@ -358,8 +380,10 @@ class Pipeline:
         )
         if amended == draft.brief:
             return
-        newcomers = amended.neighbours[len(draft.brief.neighbours) :]
+        shown = {n.entry_id for n in draft.brief.neighbours}
+        newcomers = tuple(n for n in amended.neighbours if n.entry_id not in shown)
         draft.brief = amended
+        draft.cache_key = None
         again = self._offline.judge(amended.model_copy(update={"neighbours": newcomers}))
         if draft.judgement.reviewer == "offline":
             draft.judgement = self._offline.judge(amended)
@@ -429,8 +453,10 @@ class Pipeline:
         if outcome.supersedes is not None:
             older = session.get_one(Entry, outcome.supersedes)
             entries.propose_version(session, older, proposal, now)
+            row.entry_id = older.id
             # An update in place needs no further deed; a newer item beside the older one does.
-            return replace(outcome, entry=None if older.id == draft.replaces else entries.reference(older))
+            in_place = case.request.operation is Operation.UPDATE
+            return replace(outcome, entry=None if in_place else entries.reference(older))
         known = entries.twin(session, project.id, draft.text_hash)
         if known is not None and known.id != draft.replaces:
             entry = entries.renew(session, known, proposal, now)
@@ -452,6 +478,10 @@ def _answer(rows: list[Review], project: str, *, replayed: bool) -> CallOut:
     verdict = policy.combine(reviews.verdicts(rows))
     outs = [reviews.out(row, project) for row in rows]
     return CallOut(verdict=verdict, reviews=outs, context=messages.context(verdict, outs), replayed=replayed)
+
+
+def _unasked(fault: Fault) -> Judgement:
+    return Judgement(reviewer="anthropic", facts=None, fault=fault)
 
 
 def _held(fault: Fault | None) -> Outcome:

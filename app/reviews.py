@@ -78,7 +78,7 @@ def cached(session: Session, cache_key: str) -> Judgement | None:
     """The judgement of an equal candidate among equal neighbours by the same prompt and model, if there was one."""
     row = session.execute(
         select(col(Review.facts), col(Review.reviewer), col(Review.model), col(Review.prompt_hash))
-        .where(col(Review.cache_key) == cache_key, col(Review.facts).is_not(None), col(Review.fault).is_(None))
+        .where(col(Review.cache_key) == cache_key)
         .limit(1)
     ).first()
     if row is None or row[0] is None:
@@ -111,6 +111,21 @@ def get(session: Session, review_id: str) -> ReviewOut:
     if row is None:
         raise NotFound("There is no review with this id.")
     return out(row[0], row[1])
+
+
+def approved(session: Session, session_id: str, tool_call_id: str) -> list[Review]:
+    """The approved reviews of a tool call, in the order of its texts."""
+    return list(
+        session.execute(
+            select(Review)
+            .where(
+                col(Review.session_id) == session_id,
+                col(Review.tool_call_id) == tool_call_id,
+                col(Review.verdict) == Verdict.APPROVE.value,
+            )
+            .order_by(col(Review.position))
+        ).scalars()
+    )
 
 
 def page(
@@ -225,6 +240,7 @@ def out(review: Review, project: str) -> ReviewOut:
         reasons=review.reasons,
         message=review.message,
         suggested_text=review.suggested_text,
+        entry_id=review.entry_id,
         entry=review.evidence.get("entry"),
         passage=review.evidence.get("passage"),
         possible_duplicate=review.evidence.get("possible_duplicate"),

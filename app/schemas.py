@@ -4,11 +4,12 @@ The words are those of docs/architecture.md. Money is integer micro-dollars, tim
 are opaque strings.
 """
 
+import re
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 
 class Category(StrEnum):
@@ -232,13 +233,17 @@ MAX_TEXT = 32_768
 MAX_CANDIDATES = 64
 
 
-def _without_nul(value: str) -> str:
-    # PostgreSQL stores no NUL, and no memory needs one.
-    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+# PostgreSQL stores no NUL, and no encoding knows half a surrogate pair, though JSON can spell both.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-Text = Annotated[str, AfterValidator(_without_nul), StringConstraints(min_length=1, max_length=MAX_TEXT)]
-Name = Annotated[str, AfterValidator(_without_nul), StringConstraints(min_length=1, max_length=512)]
+def storable(value: object) -> object:
+    """The text with a replacement character for each that no database takes; anything but a text as it is."""
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", value) if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(storable), StringConstraints(min_length=1, max_length=MAX_TEXT)]
+Name = Annotated[str, BeforeValidator(storable), StringConstraints(min_length=1, max_length=512)]
 Key = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,200}$")]
 
 
@@ -309,7 +314,10 @@ class ReviewOut(Model):
     reasons: list[Reason]
     message: str = Field(description="What the agent is told, ready to show.")
     suggested_text: str | None
-    entry: EntryRef | None = Field(description="The entry that the verdict is about, or made, as it was then.")
+    entry_id: str | None = Field(description="Id of the entry that the review made, changes or is about.")
+    entry: EntryRef | None = Field(
+        description="The entry that the verdict is about, as it was then; for an approval, an older item to remove."
+    )
     passage: PassageRef | None
     possible_duplicate: EntryRef | None
     reviewer: str
@@ -436,7 +444,7 @@ class DocumentIn(Model):
 
     path: Name
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-    text: Annotated[str, AfterValidator(_without_nul), StringConstraints(max_length=1_000_000)] | None = None
+    text: Annotated[str, StringConstraints(max_length=1_000_000)] | None = None
 
 
 class DocumentsIn(Model):

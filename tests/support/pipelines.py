@@ -1,0 +1,232 @@
+"""A real pipeline on a real SQLite file, with the two things that a test wants to hold in its hand: time and the model.
+
+async def test_…(bench: Bench) -> None:
+    answer = await bench.review("Never retry a payment …", session="s1")
+    assert answer.verdict is Verdict.APPROVE
+"""
+
+import asyncio
+import itertools
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from app.db import open_database
+from app.embeddings import WordLlamaEmbedder
+from app.pipeline import Pipeline
+from app.schemas import Brief, CallOut, Candidate, Category, Facts, Fault, Judgement, Level, ReviewRequest, Scope, Usage
+from app.settings import Settings
+
+PROJECT = "github.com/acme/payments"
+COST = 700
+WORST = 5_000
+
+# Memories that any reviewer lets pass, each about something else.
+GOOD = (
+    "Never retry a payment without its idempotency key, because the provider charges the card a second time.",
+    "Always run database migrations before the workers start, otherwise they read columns that are not there yet.",
+    "We chose SQLite over Redis for the job queue because one process writes and backups are a file copy.",
+    "The PDF library silently drops fonts that are larger than two megabytes instead of raising an error.",
+)
+SLOP = "Session summary: merged the login branch and then updated all of the snapshots again."
+
+
+@cache
+def embedder() -> WordLlamaEmbedder:
+    """The embedding model, loaded once a process."""
+    return WordLlamaEmbedder()
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, at: datetime = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)) -> None:
+        self.at = at
+
+    def __call__(self) -> datetime:
+        """The present moment."""
+        return self.at
+
+    def pass_(self, **time: float) -> None:
+        """Let time go by, as `timedelta` takes it: ``pass_(minutes=11)``."""
+        self.at += timedelta(**time)
+
+
+def facts(category: Category = Category.RULE, **changes: object) -> Facts:
+    """Facts of a good memory, with changes."""
+    fields: dict[str, object] = {
+        "category": category,
+        "durable": category is not Category.NONE,
+        "self_contained": True,
+        "scope": Scope.PATTERN if category in (Category.RULE, Category.DISCOVERY) else None,
+        "gives_why": True if category is Category.DECISION else None,
+        "single_fact": True,
+        "duplicate_of": None,
+        "supersedes": None,
+        "restates": None,
+        "addresses_reader": False,
+        "suggested_text": None,
+        "reason": "Because of the test.",
+        "confidence": 0.9,
+        **changes,
+    }
+    return Facts.model_validate(fields)
+
+
+def usage(cost: int = COST) -> Usage:
+    """Usage of a judgement with this cost in micro-dollars."""
+    return Usage(
+        model="scripted", prompt_hash="p1", input_tokens=900, output_tokens=80, attempts=1, cost_microdollars=cost
+    )
+
+
+def found(category: Category = Category.RULE, *, cost: int = COST, **changes: object) -> Judgement:
+    """A judgement of the second model with these facts."""
+    return Judgement(reviewer="anthropic", facts=facts(category, **changes), usage=usage(cost))
+
+
+def failed(fault: Fault, *, cost: int = 0) -> Judgement:
+    """A judgement of the second model that came to nothing."""
+    return Judgement(reviewer="anthropic", facts=None, fault=fault, fault_detail="As scripted.", usage=usage(cost))
+
+
+Answer = Judgement | Callable[[Brief], Judgement]
+
+
+class ScriptedReviewer:
+    """The second model of a test: answers from its script, then for ever with the default.
+
+    While ``held`` it thinks: each question waits until `release` is called; ``asked`` is set once one is waiting.
+    """
+
+    def __init__(self, default: Answer | None = None) -> None:
+        self.fingerprint = "scripted/p1"
+        self.briefs: list[Brief] = []
+        self.deadlines: list[float] = []
+        self.worst_case = WORST
+        self.closed = False
+        self.asked = asyncio.Event()
+        self._default = default or found()
+        self._script: list[Answer] = []
+        self._go = asyncio.Event()
+        self._go.set()
+
+    def script(self, *answers: Answer) -> None:
+        """Answer the next questions so, in this order."""
+        self._script.extend(answers)
+
+    def hold(self) -> None:
+        """Think until `release`."""
+        self._go.clear()
+
+    def release(self) -> None:
+        """Answer what is waiting."""
+        self._go.set()
+
+    async def review(self, brief: Brief, deadline_seconds: float) -> Judgement:
+        """The next answer of the script."""
+        self.briefs.append(brief)
+        self.deadlines.append(deadline_seconds)
+        answer = self._script.pop(0) if self._script else self._default
+        self.asked.set()
+        await self._go.wait()
+        return answer(brief) if callable(answer) else answer
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+        self.closed = True
+
+    def worst_case_microdollars(self, brief: Brief) -> int:  # noqa: ARG002 - the interface has it
+        """What the budget reserves."""
+        return self.worst_case
+
+
+class Bench:
+    """A pipeline with its clock, its model and its database file."""
+
+    def __init__(self, folder: Path, *, model: ScriptedReviewer | None = None, **settings: object) -> None:
+        self.settings = Settings.model_validate({"data_dir": folder, **settings})
+        self.database = open_database(self.settings)
+        self.clock = Clock()
+        self.model = model
+        self.file = folder / "bouncer.db"
+        self._calls = itertools.count(1)
+        self.pipeline = Pipeline(self.database, self.settings, embedder(), model=model, now=self.clock)
+
+    @property
+    def index(self) -> Any:
+        """The pipeline's index."""
+        return self.pipeline.index
+
+    def request(
+        self, *texts: str | Candidate, session: str = "s1", call: str | None = None, project: str = PROJECT, **more: Any
+    ) -> ReviewRequest:
+        """A memory tool call with these texts, under a fresh call id unless one is given."""
+        return ReviewRequest(
+            tool_call_id=call or f"call-{next(self._calls)}",
+            session_id=session,
+            project=project,
+            candidates=[text if isinstance(text, Candidate) else Candidate(text=text) for text in texts],
+            **{"store": "memory", "tool": "create_entities", "agent": "claude-code", **more},
+        )
+
+    async def review(self, *texts: str | Candidate, **more: Any) -> CallOut:
+        """The answer to a memory tool call with these texts."""
+        return await self.pipeline.review(self.request(*texts, **more))
+
+    async def store(self, text: str, store_id: str | None = None, **more: Any) -> str:
+        """Review a text, expect approval and report it as stored; the entry's id."""
+        answer = await self.review(text, **more)
+        assert answer.verdict == "approve", answer.reviews[0].message
+        self.index.report_stored(answer.reviews[0].id, store_id)
+        entry_id = answer.reviews[0].entry_id
+        assert entry_id is not None
+        return entry_id
+
+    def use_model(self, project: str = PROJECT) -> None:
+        """Opt the project in to the second model."""
+        self.index.set_level(project, Level.MODEL)
+
+    def entries(self) -> list[dict[str, Any]]:
+        """All entries as they stand in the file, oldest first."""
+        return self.rows("SELECT * FROM entry ORDER BY id")
+
+    def entry(self, entry_id: str | None) -> dict[str, Any]:
+        """One entry as it stands in the file."""
+        return next(row for row in self.entries() if row["id"] == entry_id)
+
+    def rows(self, query: str, *values: object) -> list[dict[str, Any]]:
+        """Rows of the file, read by a connection of its own."""
+        connection = sqlite3.connect(self.file)
+        connection.row_factory = sqlite3.Row
+        try:
+            return [dict(row) for row in connection.execute(query, values)]
+        finally:
+            connection.close()
+
+    def execute(self, statement: str, *values: object) -> None:
+        """Change the file behind the pipeline's back, as another process would."""
+        connection = sqlite3.connect(self.file)
+        try:
+            with connection:
+                connection.execute(statement, values)
+        finally:
+            connection.close()
+
+    def money(self) -> dict[str, int]:
+        """What the budget windows and the ledger say, in micro-dollars."""
+        (windows,) = self.rows(
+            "SELECT coalesce(sum(spent), 0) spent, coalesce(sum(reserved), 0) reserved FROM budget_window"
+        )
+        (ledger,) = self.rows(
+            "SELECT coalesce(sum(settled), 0) settled, coalesce(sum(reserved) FILTER (WHERE settled IS NULL), 0) open"
+            " FROM ledger"
+        )
+        return {**windows, **ledger}
+
+    async def close(self) -> None:
+        """Close the pipeline with its database."""
+        await self.pipeline.close()
