@@ -651,6 +651,9 @@ def _read_row(row: Mapping[str, object], tool_name: str, arguments: object) -> C
     if row.get("join") and call.candidates:
         call.candidates = [Candidate("\n".join(candidate.text for candidate in call.candidates))]
     call.candidates = [candidate for candidate in call.candidates if candidate.text.strip()]
+    if not row.get("texts"):
+        for candidate in call.candidates:
+            candidate.text = ""  # what is deleted by its name or id has no text here
     return call if known else None
 
 
