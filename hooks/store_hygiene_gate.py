@@ -13,6 +13,7 @@ imported where it is needed. The service imports this module for its own gate, s
 # ruff: noqa: PLC0415 - what is slow to import is imported where it is needed
 from __future__ import annotations
 
+import _json
 import os
 import sys
 import time
@@ -63,20 +64,16 @@ class _Decoder:
     parse_float, parse_int, parse_constant = float, int, float
 
 
-def loads(text: str) -> object:
-    """Parse a JSON document; raises `ValueError` for whatever is none or is nested too deeply.
+# The C core of the json package, without the package: importing that takes longer than all else that most runs do.
+_scan = _json.make_scanner(_Decoder)  # type: ignore[arg-type]
+_encode = _json.make_encoder(None, repr, _json.encode_basestring_ascii, None, ": ", ", ", False, False, True)
 
-    The C core is called directly, because importing the json package takes as long as all else in most runs.
-    """
+
+def loads(text: str) -> object:
+    """Parse a JSON document; raises `ValueError` for whatever is none or is nested too deeply."""
     text = text.strip(" \t\r\n\ufeff")
     try:
-        from _json import make_scanner
-    except ImportError:  # pragma: no cover - other interpreters than CPython
-        from json import loads as parse
-
-        return parse(text, strict=False)
-    try:
-        value, end = make_scanner(_Decoder)(text, 0)  # type: ignore[arg-type]
+        value, end = _scan(text, 0)
     except (StopIteration, RecursionError) as error:
         raise ValueError("no JSON, or nested too deeply") from error
     if end != len(text):
@@ -86,161 +83,88 @@ def loads(text: str) -> object:
 
 def dumps(value: object) -> str:
     """Write plain data as JSON in ASCII."""
-    try:
-        from _json import encode_basestring_ascii, make_encoder
-    except ImportError:  # pragma: no cover - other interpreters than CPython
-        from json import dumps as write
-
-        return write(value)
-    encode = make_encoder(None, None, encode_basestring_ascii, None, ": ", ", ", False, False, True)  # type: ignore[arg-type]
-    return "".join(encode(value, 0))
+    return "".join(_encode(value, 0))
 
 
 # --- gate -------------------------------------------------------------------------------------------------------
 
 
 class Rule:
-    """One pattern of slop.
+    """One pattern of slop: a regular expression, searched without regard to case, and the reason code it stands for.
 
-    `pattern` is a regular expression, searched case-insensitively. `hints` are casefolded strings of which a matching
-    text holds at least one: where none occurs the pattern is neither compiled nor tried. Without hints it always is.
+    `hints` are casefolded strings of which a matching text holds at least one: where none occurs, the pattern is
+    neither compiled nor tried. A rule without hints is always tried.
     """
 
     __slots__ = ("_compiled", "default", "hints", "id", "pattern", "reason")
 
-    def __init__(
-        self,
-        id: str,  # noqa: A002 - the word that configuration files use
-        reason: str,
-        pattern: str,
-        hints: Sequence[str] = (),
-        *,
-        default: bool = True,
-    ) -> None:
-        self.id, self.reason, self.pattern, self.hints, self.default = id, reason, pattern, hints, default
+    def __init__(self, name: str, reason: str, hints: str, pattern: str, *, default: bool = True) -> None:
+        self.id, self.reason, self.pattern, self.default = name, reason, pattern, default
+        self.hints = hints.split("|") if hints else []
         self._compiled: re.Pattern[str] | None = None
 
-    def compiled(self) -> re.Pattern[str]:
-        """Return the compiled pattern; raises `re.error` where it is none."""
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where the pattern occurs in a text."""
         if self._compiled is None:
             import re
 
             self._compiled = re.compile(self.pattern, re.IGNORECASE | re.MULTILINE)
-        return self._compiled
-
-    def matches(self, text: str, folded: str, mentions: Callable[[], list[tuple[int, int]]]) -> bool:
-        """Whether the pattern occurs in a text, other than wholly inside one of the mentioned spans."""
-        if self.hints and not any(hint in folded for hint in self.hints):
-            return False
-        spans = (match.span() for match in self.compiled().finditer(text))
-        return any(not any(a <= start and end <= b for a, b in mentions()) for start, end in spans)
+        return [match.span() for match in self._compiled.finditer(text)]
 
 
-_DONE = "(?:complete[d]?|done|finished|deployed|shipped|implemented|resolved|fixed)"
-_CHECK = "(?:✅|✔️?|☑️?|🎉|🚀)"
+_DONE, _CHECK = "(?:completed?|done|finished|deployed|shipped|implemented|resolved|fixed)", "(?:✅|✔️?|☑️?|🎉|🚀)"
+_NOTE, _COMMIT = "(?:message|entry|memory|note|record|write|save)", r"(?=[a-f]*\d)[0-9a-f]{7,40}"
+_KINDS = "feat|fix|chore|docs|refactor|test|ci|build|perf|style"
+_CHANGES = "fixed|added|updated|removed|refactored|implemented|cleared|repaired|reorganised|reorganized"
+# fmt: off
 RULES: tuple[Rule, ...] = (
-    Rule("session-end", "session_summary", r"session +(?:complete|end(?!point)|summary|wrap(?!per))", ("session",)),
-    Rule("group-complete", "session_summary", r"group +[a-z] +complete", ("group",)),
-    Rule("next-session", "ephemeral", r"next +session[: ]", ("next",)),
-    Rule("backlog", "ephemeral", r"\[backlog\]", ("[backlog]",)),
-    Rule("pr-merged", "session_summary", r"(?<![a-z])pr +merged", ("merged",)),
-    Rule("pushed-to-trunk", "session_summary", r"pushed +to +(?:main|master)", ("pushed",)),
-    Rule("task-complete", "session_summary", r"task +complete", ("task",)),
-    Rule("wrapped-up", "session_summary", r"wrapped +up +today", ("wrapped",)),
-    Rule("completed-today", "session_summary", r"completed +(?:today|this +session)", ("completed",)),
-    Rule("all-done", "session_summary", r"all +(?:tasks|steps) +(?:done|complete)", ("all",)),
-    Rule(
-        "status-heading",
-        "session_summary",
-        rf"\b{_DONE}[!.:)\]*_ -]*{_CHECK}|{_CHECK}[*_ ]*(?:\w+ +){{0,3}}{_DONE}\b",
-        ("✅", "✔", "☑", "🎉", "🚀"),
-    ),
-    Rule(
-        "test-count",
-        "session_summary",
-        r"\b\d+ */ *\d+ +(?:[a-z-]+ +)?tests? +(?:are +)?(?:pass|green|ok\b)"
-        r"|\ball +\d+ +(?:[a-z-]+ +)?tests? +(?:are +)?(?:pass|green)"
-        r"|\b\d+ +(?:tests? +)?passed\b[,;/ ]+(?:and +)?\d+ +(?:tests? +)?(?:failed|skipped|warn)",
-        ("pass", "green", " ok"),
-    ),
-    Rule(
-        "pushed-commit",
-        "session_summary",
-        r"\b(?:pushed|committed|landed|merged)\b(?: +\w+){0,4}[ :=(]+`?(?=[a-f]*\d)[0-9a-f]{7,40}\b",
-        ("pushed", "committed", "landed", "merged"),
-    ),
-    Rule(
-        "commit-list",
-        "session_summary",
-        r"(?<![\w/])`?(?=[a-f]*\d)[0-9a-f]{7,40}`?[ :)\]–—-]+`?"
-        r"(?:feat|fix|chore|docs|refactor|test|ci|build|perf|style)(?:\([^()\n]{0,60}\))?!?:",
-        ("feat", "fix", "chore", "docs", "refactor", "test", "ci", "build", "perf", "style"),
-    ),
-    Rule(
-        "merged-request",
-        "session_summary",
-        r"\A\W*(?:merged|opened|closed|created) +(?:the +)?(?:pr|mr|pull +request|merge +request)"
-        r" *[#!]?\d+",
-        ("merged", "opened", "closed", "created"),
-    ),
-    Rule(
-        "session-log",
-        "session_summary",
-        r"\bsummary +of +(?:the +|this +|today'?s +)?session\b"
-        r"|\A\W*session +(?:log|notes|recap|report|handoff|hand-off)\b"
-        r"|会话(?:总结|结束|摘要|小结)|本次会话|세션 *(?:요약|종료|완료)"
-        r"|セッション(?:終了|完了|のまとめ|まとめ|サマリー)"
-        r"|resumen +de +(?:la +|esta +)?sesi[oó]n|sesi[oó]n +(?:completada|terminada|finalizada)"
-        r"|r[ée]sum[ée] +de +(?:la +|cette +)?session|resumo +da +sess[ãa]o"
-        r"|zusammenfassung +der +(?:sitzung|session)|(?:sitzung|session) +(?:abgeschlossen|beendet)"
-        r"|(?:итоги|резюме) +сессии|сессия +завершена",
-        ("session", "会话", "セッション", "세션", "sesi", "sess", "sitzung", "сесси"),
-    ),
-    Rule(
-        "template-field",
-        "not_self_contained",
-        r"^\W*(?:what|why|where|when|learned|goal|context|decision|reason|impact)\W{0,4}:\W{0,4}"
-        r"(?:\[[^\]\n]{2,80}\](?!\()|<[a-z][^>\n]{2,80}>|tbd|todo|n/a|\.\.\.|…)\W*$"
-        r"|\[(?:insert|describe|fill +in|your|add|enter)[ ][^\]\n]{2,60}\](?![(\[])",
-        ("[", "<", "tbd", "todo", "n/a", "...", "…"),
-    ),
-    Rule(
-        "heartbeat",
-        "ephemeral",
-        r"\b(?:heartbeat|silent)_ok\b"
-        r"|\A\W*(?:heartbeat|keep-?alive|still +alive|status +check)\b(?:[\W\d]|ok\b|alive\b|t\b|z\b|utc\b)*\Z",
-        ("heartbeat", "silent_ok", "keepalive", "keep-alive", "alive", "status"),
-    ),
-    Rule(
-        "test-message",
-        "ephemeral",
-        r"\bthis +is +(?:just +|only +)?a +test +(?:message|entry|memory|note|record|write|save)\b"
-        r"|\A\W*test(?:ing)? +(?:message|entry|memory|note|record|write)\b[\W\d]*\Z|\A\W*hello,? +world\W*\Z",
-        ("test", "hello"),
-    ),
-    Rule("done-list", "session_summary", r"(?:^ *(?:[-*] +)?✅[^\n❌]*\n){2}", ("✅",), default=False),
-    Rule(
-        "change-line",
-        "session_summary",
-        r"\A\W*(?:fixed|added|updated|removed|refactored|implemented|cleared|repaired|reorgani[sz]ed)[ ]",
-        ("fixed", "added", "updated", "removed", "refactored", "implemented", "cleared", "repaired", "reorgani"),
-        default=False,
-    ),
-    Rule(
-        "next-steps",
-        "ephemeral",
-        r"^\W*(?:next(?: +steps?)?|to-?do|remaining(?: +(?:work|tasks))?|up +next)\b\W{0,4}(?::|$)",
-        ("next", "todo", "to-do", "remaining"),
-        default=False,
-    ),
-    Rule(
-        "percent-done",
-        "ephemeral",
-        r"\b(?:100|\d{1,2}) ?% +(?:complete|done|finished)\b",
-        ("%",),
-        default=False,
-    ),
+    Rule("session-end", "session_summary", "session", r"session +(?:complete|end(?!point)|summary|wrap(?!per))"),
+    Rule("group-complete", "session_summary", "group", r"group +[a-z] +complete"),
+    Rule("next-session", "ephemeral", "next", r"next +session[: ]"),
+    Rule("backlog", "ephemeral", "[backlog]", r"\[backlog\]"),
+    Rule("pr-merged", "session_summary", "merged", r"(?<![a-z])pr +merged"),
+    Rule("pushed-to-trunk", "session_summary", "pushed", r"pushed +to +(?:main|master)"),
+    Rule("task-complete", "session_summary", "task", r"task +complete"),
+    Rule("wrapped-up", "session_summary", "wrapped", r"wrapped +up +today"),
+    Rule("completed-today", "session_summary", "completed", r"completed +(?:today|this +session)"),
+    Rule("all-done", "session_summary", "all", r"all +(?:tasks|steps) +(?:done|complete)"),
+    Rule("status-heading", "session_summary", "✅|✔|☑|🎉|🚀",
+         rf"\b{_DONE}[!.:)\]*_ -]*{_CHECK}|{_CHECK}[*_ ]*(?:\w+ +){{0,3}}{_DONE}\b"),
+    Rule("test-count", "session_summary", "pass|green| ok",
+         r"\b\d+ */ *\d+ +(?:[a-z-]+ +)?tests? +(?:are +)?(?:pass|green|ok\b)"
+         r"|\ball +\d+ +(?:[a-z-]+ +)?tests? +(?:are +)?(?:pass|green)"
+         r"|\b\d+ +(?:tests? +)?passed\b[,;/ ]+(?:and +)?\d+ +(?:tests? +)?(?:failed|skipped|warn)"),
+    Rule("pushed-commit", "session_summary", "pushed|committed|landed|merged",
+         rf"\b(?:pushed|committed|landed|merged)\b(?: +\w+){{0,4}}[ :=(]+`?{_COMMIT}\b"),
+    Rule("commit-list", "session_summary", _KINDS,
+         rf"(?<![\w/])`?{_COMMIT}`?[ :)\]–—-]+`?(?:{_KINDS})(?:\([^()\n]{{0,60}}\))?!?:"),
+    Rule("merged-request", "session_summary", "merged|opened|closed|created",
+         r"\A\W*(?:merged|opened|closed|created) +(?:the +)?(?:pr|mr|(?:pull|merge) +request) *[#!]?\d+"),
+    Rule("session-log", "session_summary", "session|sesi|sess|sitzung|сесси|会话|セッション|세션",
+         r"\bsummary +of +(?:the +|this +|today'?s +)?session\b"
+         r"|\A\W*session +(?:log|notes|recap|report|hand-?off)\b|会话(?:总结|结束|摘要|小结)|本次会话"
+         r"|セッション(?:終了|完了|のまとめ|まとめ|サマリー)|세션 *(?:요약|종료|완료)"
+         r"|(?:итоги|резюме) +сессии|сессия +завершена"
+         r"|resumen +de +(?:la +|esta +)?sesi[oó]n|sesi[oó]n +(?:completada|terminada|finalizada)"
+         r"|r[ée]sum[ée] +de +(?:la +|cette +)?session|resumo +da +sess[ãa]o"
+         r"|zusammenfassung +der +(?:sitzung|session)|(?:sitzung|session) +(?:abgeschlossen|beendet)"),
+    Rule("template-field", "not_self_contained", "[|<|tbd|todo|n/a|...|…",
+         r"^\W*(?:what|why|where|when|learned|goal|context|decision|reason|impact)\W{0,4}:\W{0,4}"
+         r"(?:\[[^\]\n]{2,80}\](?!\()|<[a-z][^>\n]{2,80}>|tbd|todo|n/a|\.\.\.|…)\W*$"
+         r"|\[(?:insert|describe|fill +in|your|add|enter)[ ][^\]\n]{2,60}\](?![(\[])"),
+    Rule("heartbeat", "ephemeral", "heartbeat|silent_ok|keepalive|keep-alive|alive|status",
+         r"\b(?:heartbeat|silent)_ok\b"
+         r"|\A\W*(?:heartbeat|keep-?alive|still +alive|status +check)\b(?:[\W\d]|ok\b|alive\b|t\b|z\b|utc\b)*\Z"),
+    Rule("test-message", "ephemeral", "test|hello",
+         rf"\bthis +is +(?:just +|only +)?a +test +{_NOTE}\b"
+         rf"|\A\W*test(?:ing)? +{_NOTE}\b[\W\d]*\Z|\A\W*hello,? +world\W*\Z"),
+    Rule("done-list", "session_summary", "✅", r"(?:^ *(?:[-*] +)?✅[^\n❌]*\n){2}", default=False),
+    Rule("change-line", "session_summary", _CHANGES, rf"\A\W*(?:{_CHANGES})[ ]", default=False),
+    Rule("next-steps", "ephemeral", "next|todo|to-do|remaining",
+         r"^\W*(?:next(?: +steps?)?|to-?do|remaining(?: +(?:work|tasks))?|up +next)\b\W{0,4}(?::|$)", default=False),
+    Rule("percent-done", "ephemeral", "%", r"\b\d{1,3} ?% +(?:complete|done|finished)\b", default=False),
 )
+# fmt: on
 DEFAULT_RULES: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.default)
 
 _QUOTES = "\"“”„«»‹›「」『』‘’'`"
@@ -266,33 +190,25 @@ def _mentions(text: str) -> list[tuple[int, int]]:
 
 def matched_rules(text: str, rules: Iterable[Rule] = DEFAULT_RULES) -> list[Rule]:
     """Rules whose pattern the text uses, and does not only mention, in the rules' own order."""
-    folded = text.casefold()
-    known: list[list[tuple[int, int]]] = []
-
-    def mentions() -> list[tuple[int, int]]:
-        if not known:
-            known.append(_mentions(text))
-        return known[0]
-
-    return [rule for rule in rules if rule.matches(text, folded, mentions)]
+    folded, found = text.casefold(), []
+    mentions: list[tuple[int, int]] | None = None
+    for rule in rules:
+        if rule.hints and not any(hint in folded for hint in rule.hints):
+            continue
+        spans = rule.spans(text)
+        if spans:
+            mentions = _mentions(text) if mentions is None else mentions
+            if any(not any(a <= start and end <= b for a, b in mentions) for start, end in spans):
+                found.append(rule)
+    return found
 
 
 _SEPARATORS = dict.fromkeys(map(ord, ',;|()[]{}<>→⇒—–·•…"“”«»'), " ")
-# Characters to a word, in scripts that put no spaces between words (or, in Korean, few).
+# First and last character of scripts with no spaces between words (or, in Korean, few), and characters to a word.
 _DENSE_SCRIPTS = (
-    (0x0E00, 0x0EFF, 4),  # Thai, Lao
-    (0x1000, 0x109F, 4),  # Myanmar
-    (0x1100, 0x11FF, 4),  # Hangul letters
-    (0x1780, 0x17FF, 4),  # Khmer
-    (0x3041, 0x30FF, 2),  # Kana
-    (0x3105, 0x31BF, 2),  # Bopomofo, Hangul compatibility letters
-    (0x31F0, 0x31FF, 2),  # Kana extensions
-    (0x3400, 0x4DBF, 2),  # Han
-    (0x4E00, 0x9FFF, 2),
-    (0xAC00, 0xD7A3, 2),  # Hangul syllables
-    (0xF900, 0xFAFF, 2),
-    (0xFF66, 0xFF9F, 2),  # half-width Kana
-    (0x20000, 0x3FFFF, 2),
+    *((0x0E00, 0x109F, 4), (0x1100, 0x11FF, 4), (0x1780, 0x17FF, 4)),  # Thai, Lao, Tibetan, Myanmar; Jamo; Khmer
+    *((0x3041, 0x318F, 2), (0x31A0, 0x31FF, 2), (0xFF66, 0xFFDC, 2)),  # Kana, Bopomofo, half-width forms
+    *((0x3400, 0x9FFF, 2), (0xF900, 0xFAFF, 2), (0x20000, 0x3FFFF, 2), (0xAC00, 0xD7A3, 2)),  # Han, Hangul
 )
 
 
@@ -409,13 +325,13 @@ _LOOSE_SECRETS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("authorization", ("earer ", "asic "), r"\b(?:[Bb]earer|[Bb]asic)\s+([\w.=+/~-]{16,})"),
     ("assigned_secret", tuple(_KEYWORDS.split("|")), _ASSIGNED),
 )
-_PLACEHOLDERS = tuple(
-    "xxxx **** .... … < ${ {{ $( %( example placeholder your changeme change-me change_me redacted dummy sample insert"  # noqa: SIM905
-    " replace fake- fake_ todo 0000000000 1234567890 abcdefgh".split()
+_PLACEHOLDERS = (
+    "xxxx|****|....|…|<|${|{{|$(|%(|example|placeholder|your|changeme|change-me|change_me|redacted|dummy|sample|insert"
+    "|replace|fake-|fake_|todo|0000000000|1234567890|abcdefgh"
 )
-_WEAK_PASSWORDS = frozenset(
-    "password passwd pass pwd pw secret token user username admin root guest test postgres mysql redis rabbitmq mongo"  # noqa: SIM905
-    " minio key api_key apikey access_token personal_access_token port".split()
+_WEAK_PASSWORDS = (
+    "password|passwd|pass|pwd|pw|secret|token|user|username|admin|root|guest|test|postgres|mysql|redis|rabbitmq|mongo"
+    "|minio|key|api_key|apikey|access_token|personal_access_token|port"
 )
 
 
@@ -458,7 +374,9 @@ def _spans(kind: str, shape: str, text: str, *, loose: bool = False) -> Iterator
     for match in re.finditer(shape, text, re.ASCII):
         group = match.lastindex or 0
         value = match[group].rstrip(".,:)]}*") if loose else match[group]
-        if not any(mark in value.lower() for mark in _PLACEHOLDERS) and (not loose or _credible(kind, match, value)):
+        if not any(mark in value.lower() for mark in _PLACEHOLDERS.split("|")) and (
+            not loose or _credible(kind, match, value)
+        ):
             yield match.start(group), match.start(group) + len(value), kind
 
 
@@ -466,7 +384,7 @@ def _credible(kind: str, match: re.Match[str], value: str) -> bool:
     if kind == "private_key":
         return any(len(run) >= 24 for run in value.partition("KEY")[2].split())
     if kind in ("url_password", "curl_password"):
-        return value.lower() not in _WEAK_PASSWORDS and value != match[1] and value[0] not in "$%{["
+        return value.lower() not in _WEAK_PASSWORDS.split("|") and value != match[1] and value[0] not in "$%{["
     return kind == "azure_signature" or _looks_generated(value)
 
 
@@ -559,7 +477,10 @@ TOOLS: tuple[dict[str, object], ...] = (
     _row("edit_long_term_memory", "redis", "text", id="memory_id", operation="update", optional=True),
     *(
         _row(tool, "unknown", "content text fact memory")
-        for tool in ("remember save_memory memory_save create_memory memory_create omega_store store_fact").split()
+        for tool in (
+            *("remember", "save_memory", "memory_save", "create_memory", "memory_create"),
+            *("omega_store", "store_fact"),
+        )
     ),
 )  # fmt: skip
 FILE_TOOLS = ("Write", "Edit", "MultiEdit")
@@ -587,6 +508,11 @@ class Call:
     ) -> None:
         self.store, self.tool, self.operation, self.problem = store, tool, operation, problem
         self.candidates = candidates or []
+
+    @property
+    def texts(self) -> list[Candidate]:
+        """The candidates that are for review."""
+        return [candidate for candidate in self.candidates if candidate.review]
 
 
 def extract(tool_name: str, tool_input: object, cwd: str, tools: Sequence[Mapping[str, object]] = TOOLS) -> Call | None:
@@ -1172,7 +1098,7 @@ class Config:
     project: str = ""
     state: str = ""
     user_file: str = ""
-    broken: bool = False
+    broken: str = ""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -1233,8 +1159,8 @@ def _read_user_file(config: Config) -> dict[str, object]:
         content = None
     if isinstance(content, dict):
         return content
-    config.broken = True
-    config.problems.append(f"{config.user_file} holds no JSON object that can be read, so that defaults apply")
+    config.broken = f"{config.user_file} holds no JSON object that can be read: defaults apply"
+    config.problems.append(config.broken)
     return {}
 
 
@@ -1312,7 +1238,7 @@ def _add_patterns(config: Config, patterns: object, source: str) -> None:
         if fault:
             config.problems.append(f"{source}: the pattern {name!r} is left out: {fault}")
         else:
-            config.user_rules += (Rule(name, str(reason), str(pattern)),)
+            config.user_rules += (Rule(name, str(reason), "", str(pattern)),)
 
 
 def _pattern_fault(pattern: object) -> str:
@@ -1685,8 +1611,9 @@ _LONGEST_REASON, _LONGEST_NOTES, _LONGEST_START = 1500, 4000, 600
 _NEXT_STEP = "Run the /hygiene skill and store the rewritten memory."
 _REMINDER = (
     "Memory writes are reviewed before they are stored. Kept: STATE (where the project stands; one, updated in place),"
-    " DECISION (a choice and why), RULE (do or never do), DISCOVERY (how something turned out to work), QUIRK (surprising"
-    " behaviour of a named tool). Session summaries and what is true only now are not. Run /hygiene before storing."
+    " DECISION (a choice and why), RULE (do or never do), DISCOVERY (how something turned out to work), QUIRK"
+    " (surprising behaviour of a named tool). Session summaries and what is true only now are not. Run /hygiene before"
+    " storing."
 )
 
 
@@ -1774,44 +1701,54 @@ def review_call(event: Event) -> Answer:
     event.call = call = _read_call(event)
     if call is None or call.operation == "delete":
         return Answer()
-    config = event.config
-    warning = f"{config.problems[0]}." if config.broken else ""
-    refused = _gate_call(event.input, config, call)
+    refused = _gate_call(event, call)
     if refused:
-        return _refuse(event, refused, f"\n{_NEXT_STEP}", warning)
+        return _refuse(event, refused, f"\n{_NEXT_STEP}")
     if call.problem:
-        return unreviewed(event, call.problem, "unreadable")
-    texts = [candidate for candidate in call.candidates if candidate.review]
-    if config.level == "gate" or not texts:
-        return Answer(notes=[warning])
+        return unreviewed(event, f"This memory was not reviewed, because {call.problem}.", "unreadable")
+    if event.config.level == "gate" or not call.texts:
+        return Answer(notes=[event.config.broken])
     try:
-        reviews, context = ask_review(config, _request(event, texts), event.end - 0.2)
+        reviews, context = ask_review(event.config, _request(event, call), event.end - 0.2)
     except ServiceFailure as failure:
-        return unreviewed(event, str(failure))
-    pairs = list(zip(texts, reviews))
-    refused = [(text, *_told(review)) for text, review in pairs if review["verdict"] not in ("approve", "held")]
+        return unreviewed(event, f"This memory was not reviewed, because {failure}.")
+    return _follow_reviews(event, list(zip(call.texts, reviews)), context)
+
+
+def _follow_reviews(event: Event, reviewed: list[tuple[Candidate, dict[str, object]]], context: str) -> Answer:
+    held = [_string(review.get("message")) for _, review in reviewed if review["verdict"] == "held"]
+    # A text that was refused too often is for a person to decide: no policy lets it in before that.
+    refused = [
+        Refusal(text, [str(code) for code in _items(review.get("reasons"))], _string(review.get("message")))
+        for text, review in reviewed
+        if review["verdict"] not in ("approve", "held") or review.get("fault") == "repeated_refusals"
+    ]
     if refused:
-        return _refuse(event, refused, "", warning)
-    held = [_string(review.get("message")) for review in reviews if review["verdict"] == "held"]
+        return _refuse(event, refused)
     if held:
-        return unreviewed(event, redact(held[0]).rstrip(".") or "nobody could judge it", "held")
-    return Answer(notes=[redact(context), warning])
+        return unreviewed(event, f"This memory was not reviewed. {redact(held[0])}", "held")
+    return Answer(notes=[redact(context), event.config.broken])
 
 
-def _told(review: Mapping[str, object]) -> tuple[list[str], str]:
-    reasons = [reason for reason in _items(review.get("reasons")) if isinstance(reason, str)]
-    return reasons, _string(review.get("message")) or f"The review's verdict is {review['verdict']}."
+class Refusal:
+    """A candidate that is turned away: the reason codes, and what the agent is told."""
+
+    __slots__ = ("candidate", "message", "reasons")
+
+    def __init__(self, candidate: Candidate, reasons: list[str], message: str) -> None:
+        self.candidate, self.reasons, self.message = candidate, reasons, message
 
 
-def _gate_call(tool_input: object, config: Config, call: Call) -> list[tuple[Candidate, list[str], str]]:
-    """Candidates that the gate refuses, with the reason codes and what the agent is told."""
+def _gate_call(event: Event, call: Call) -> list[Refusal]:
+    """Candidates that the gate refuses."""
+    config = event.config
     found = [(candidate, _gate_candidate(config, candidate)) for candidate in call.candidates]
     if len(call.candidates) > MAXIMUM_CANDIDATES:
         found.append((Candidate(f"{len(call.candidates)} texts in one call"), ["too_long"]))
-    if call.store != "files" and not any("secret" in reasons for _, reasons in found) and _hides_secret(tool_input):
+    if call.store != "files" and not any("secret" in reasons for _, reasons in found) and _hides_secret(event.input):
         found.append((Candidate("another argument of the call"), ["secret"]))
     return [
-        (candidate, reasons, " ".join(f"[{reason}] {config.reasons[reason]}" for reason in reasons))
+        Refusal(candidate, reasons, " ".join(f"[{reason}] {config.reasons[reason]}" for reason in reasons))
         for candidate, reasons in found
         if reasons
     ]
@@ -1847,65 +1784,63 @@ def _hides_secret(tool_input: object) -> bool:
     return any(kind != "assigned_secret" for _, _, kind in find_secrets(dumps(kept)))
 
 
-def _refuse(event: Event, refused: Sequence[tuple[Candidate, list[str], str]], closing: str, warning: str) -> Answer:
-    lines: list[str] = []
-    room = _LONGEST_REASON - len(closing) - 60
+def _refuse(event: Event, refused: Sequence[Refusal], closing: str = "") -> Answer:
+    """Deny a call for all its refused texts: it stores all of its texts or none."""
+    failure = _journal(event, "denied", "denied", [(refusal.candidate, refusal.reasons) for refusal in refused])
     alone = event.call is not None and len(event.call.candidates) == 1
-    for candidate, _, message in refused:
-        quote = "" if alone else f"“{_clip(' '.join(redact(candidate.text).split()), 60)}”: "
-        line = _clip(quote + redact(message), room)
-        if lines and len(line) > room - sum(map(len, lines)):
-            lines.append(f"… and {len(refused) - len(lines)} more.")
+    lines = ["Memory not stored."] if alone else ["Nothing of this call was stored."]
+    room = _LONGEST_REASON - len(closing) - 40
+    for count, refusal in enumerate(refused):
+        quote = "" if alone else f"“{_clip(' '.join(redact(refusal.candidate.text).split()), 60)}”: "
+        line = quote + redact(refusal.message)
+        if count and len(line) > room - sum(map(len, lines)):
+            lines.append(f"… and {len(refused) - count} more.")
             break
-        lines.append(line)
-    reason = (
-        "Memory not stored. " + "\n".join(lines) if alone else "Nothing of this call was stored:\n" + "\n".join(lines)
-    )
-    failure = _journal(event, "denied", "denied", [(candidate, reasons) for candidate, reasons, _ in refused])
-    return Answer("deny", reason + closing, [warning, failure and f"The text {failure}."])
+        lines.append(_clip(line, room - len(lines[0])))
+    return Answer("deny", "\n".join(lines) + closing, [event.config.broken, failure and f"The text {failure}."])
 
 
-def _request(event: Event, texts: Iterable[Candidate]) -> dict[str, object]:
-    candidates = [{"text": c.text, "key": c.key, "store_id": c.store_id} for c in texts]
+def _request(event: Event, call: Call) -> dict[str, object]:
+    candidates = [{"text": text.text, "key": text.key, "store_id": text.store_id} for text in call.texts]
     return {
-        **_provenance(event),
-        "candidates": [{name: _sound(text) for name, text in fields.items() if text} for fields in candidates],
+        **_provenance(event, call),
+        "candidates": [{name: _sound(value) for name, value in fields.items() if value} for fields in candidates],
         "hygiene_read": os.path.exists(_hygiene_mark(event)),
         "reminder": _reminded(event),
         "deadline_seconds": max(0.1, round(event.end - time.monotonic() - 0.5, 2)),
     }
 
 
-def _provenance(event: Event) -> dict[str, object]:
-    call = event.call or Call("unknown", event.tool, "write")
-    fields: dict[str, object] = {
+def _provenance(event: Event, call: Call) -> dict[str, object]:
+    return {
         "tool_call_id": event.call_id,
         "session_id": event.session,
         "project": event.config.project,
+        "agent": event.agent,
+        **({"agent_id": event.agent_id} if event.agent_id else {}),
+        "store": call.store,
+        "tool": _clip(_sound(event.tool), 500),
+        "operation": call.operation,
     }
-    fields |= {"agent": event.agent, "store": call.store, "tool": _clip(_sound(event.tool), 500)}
-    return {**fields, "operation": call.operation, **({"agent_id": event.agent_id} if event.agent_id else {})}
 
 
-def unreviewed(event: Event, why: str, kind: str = "unreviewed") -> Answer:
+def unreviewed(event: Event, told: str, kind: str = "unreviewed") -> Answer:
     """Answer by the failure policy for a call that nobody could judge, and keep its texts in the journal."""
     policy = event.config.on_failure
     outcome = {"allow": "allowed", "ask": "asked", "hold": "kept", "deny": "denied"}[policy]
-    texts = [candidate for candidate in event.call.candidates if candidate.review] if event.call else []
+    texts = event.call.texts if event.call else []
     texts = texts or [Candidate(_describe(event.input))]
     failure = _journal(event, "denied" if policy == "deny" else kind, outcome, [(text, []) for text in texts])
-    kept = f"It {failure}" if failure else "It is kept in the journal for later review"
+    end = f"The text {failure}." if failure else "The text is kept in the journal for later review."
     if policy == "allow":
-        return Answer(notes=[f"This memory was not reviewed, because {why}. {kept}."])
+        return Answer(notes=[told, end, event.config.broken])
     if policy == "ask":
-        return Answer("ask", f"This memory was not reviewed, because {why}. Store it all the same? {kept}.")
+        return Answer("ask", f"{told} Store it all the same? {end}")
     if policy == "hold" and not failure:
-        kept = "It is kept in the journal and will be reviewed when the service is back: do not retry now"
-    elif policy == "hold":
-        kept = f"It {failure}: keep the text and retry later"
+        end = "The text is kept in the journal and will be reviewed when the service is back: do not retry now."
     else:
-        kept = "Retry later"
-    return Answer("deny", f"Memory not stored: it could not be reviewed, because {why}. {kept}.")
+        end += " Retry later."
+    return Answer("deny", f"Memory not stored. {told} {end}", [event.config.broken])
 
 
 def _describe(value: object) -> str:
@@ -1917,11 +1852,21 @@ def _describe(value: object) -> str:
 
 def _journal(event: Event, kind: str, outcome: str, texts: Iterable[tuple[Candidate, list[str]]]) -> str:
     """Keep texts in the journal; return what went wrong, empty if nothing did."""
-    records = []
-    for candidate, reasons in texts:
-        record = {"id": f"{time.time_ns() // 1_000_000:x}-{os.urandom(5).hex()}", "at": now(), "event": kind}
-        record |= {**_provenance(event), "key": candidate.key, "store_id": candidate.store_id}
-        records.append({**record, "reasons": reasons, "outcome": outcome, "text": candidate.text})
+    call = event.call or Call("unknown", event.tool, "write")
+    records = [
+        {
+            "id": f"{time.time_ns() // 1_000_000:x}-{os.urandom(5).hex()}",
+            "at": now(),
+            "event": kind,
+            **_provenance(event, call),
+            "key": candidate.key,
+            "store_id": candidate.store_id,
+            "reasons": reasons,
+            "outcome": outcome,
+            "text": candidate.text,
+        }
+        for candidate, reasons in texts
+    ]
     try:
         journal_append(event.config, records)
     except OSError as error:
@@ -2119,7 +2064,7 @@ Reads one hook event as JSON from stdin and answers on stdout.
 
 def arm(end: float) -> float:
     """Have `OutOfTime` raised at a time, 0 for never, where the system has alarms; return the time set before."""
-    import signal
+    import _signal as signal  # type: ignore[import-not-found]  # what is over it is slow to import
 
     if not hasattr(signal, "setitimer"):
         return 0.0
@@ -2171,16 +2116,16 @@ def answer(started: float, read: Callable[[], object] = read_payload) -> tuple[s
 
 
 def _late(event: Event | None) -> Answer:
+    """Answer by the failure policy when the deadline has come, with a little more time to keep the texts."""
     if event is None or event.name != "PreToolUse" or event.call is None:
         return _fault(event, "the deadline passed")
-    why = "the deadline passed"
+    told = "This memory was not reviewed, because the deadline passed."
     try:
         arm(time.monotonic() + 0.7)
-        return unreviewed(event, why)
+        return unreviewed(event, told)
     except OutOfTime:
         decision = {"ask": "ask", "hold": "deny", "deny": "deny"}.get(event.config.on_failure, "")
-        told = f"This memory was not reviewed, because {why}. It could not be kept in the journal."
-        return Answer(decision, told if decision else "", [told])
+        return Answer(decision, told if decision else "", [told, "The text could not be kept in the journal."])
     except Exception as error:  # noqa: BLE001
         return _fault(event, type(error).__name__)
 

@@ -11,8 +11,8 @@ from hooks.store_hygiene_gate import FILE_TOOLS, SHELL_TOOLS, TOOLS, Config
 
 PLUGIN_HOOKS = "${CLAUDE_PLUGIN_ROOT}/hooks"
 
-# CPython ends with status 2 if its script is missing, which the agent takes for a denial of every call. This imports the
-# hook instead (and keeps it compiled), and where that fails says so and lets the call go ahead.
+# CPython ends with status 2 if its script is missing, which the agent takes for a denial of every call. This imports
+# the hook instead (and keeps it compiled), and where that fails says so and lets the call go ahead.
 LAUNCHER = """\
 import os, sys
 try:
@@ -43,10 +43,9 @@ def launcher_command(hooks_folder: Path | str, python: str = "python3") -> list[
 
 
 def tool_matcher(tools: Iterable[Mapping[str, object]] = TOOLS, *others: str) -> str:
-    """Return the pattern of the tools that the hook wants to see, among them those named in `others`."""
-    names = sorted({str(row["tool"]).replace("-", "_") for row in tools if row.get("operation") != "ignore"})
-    memory = "|".join(name.replace("_", "[-_]") if "_" in name else name for name in names)
-    return f"^({'|'.join((*FILE_TOOLS, *SHELL_TOOLS, *others))})$|^(?:mcp__.+__)?({memory})$"
+    """Return the pattern of the tools that the hook wants to see, with those named in `others`."""
+    memory = sorted({str(row["tool"]) for row in tools if row.get("operation") != "ignore"})
+    return f"^({'|'.join((*FILE_TOOLS, *SHELL_TOOLS, *others))})$|^(mcp__.+__)?({'|'.join(memory)})$"
 
 
 def hook_settings(
