@@ -115,9 +115,11 @@ def report_failed(review_id: Id, pipeline: PipelineDep) -> ReviewOut:
 
 
 @router.post("/v1/hooks/claude-code", tags=["hooks"])
-async def claude_code_hook(event: Annotated[dict[str, Any], Body()], pipeline: PipelineDep) -> dict[str, Any]:
+async def claude_code_hook(
+    event: Annotated[dict[str, Any], Body()], pipeline: PipelineDep, project: ProjectName = None
+) -> dict[str, Any]:
     """Claude Code's native `type: http` hook: the hook's own JSON in, its decision out; `{}` for no opinion."""
-    return await native_hook.answer(event, pipeline)
+    return await native_hook.answer(event, project, pipeline)
 
 
 @router.get("/v1/entries", tags=["entries"])

@@ -1,14 +1,25 @@
 """The command `bouncer`. Each command prints its result or one line saying what is wrong and what to do."""
 
+import json
 import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
+from rich.markup import escape
+from rich.syntax import Syntax
+from rich.table import Table
 
-from app.errors import BouncerError
+from app.errors import BouncerError, NotFound, Unavailable
 from app.settings import app_version, load_settings
+from hooks import store_hygiene_gate as hook
+
+if TYPE_CHECKING:
+    from app.agents.installation import Change
 
 app = typer.Typer(
     name="bouncer",
@@ -17,10 +28,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+journal = typer.Typer(help="Texts that the hook denied, held or let through unreviewed.", no_args_is_help=True)
+app.add_typer(journal, name="journal")
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text for people.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+ScopeOption = Annotated[
+    Literal["user", "project", "local"],
+    typer.Option(help="Your own settings, the project's shared ones, or your private ones for the project."),
+]
 Url = Annotated[
     str | None, typer.Option(envvar="MEMORY_BOUNCER_URL", help="The service; by default the one on this machine.")
 ]
@@ -69,6 +87,124 @@ def check(
         out.print(f"[bold {colour}]{answer.verdict}[/]{category} [dim](reviewer: {review.reviewer})[/]")
         out.print(review.message if answer.verdict != "approve" else answer.context or review.message, markup=False)
     raise typer.Exit(0 if answer.verdict == "approve" else 1)
+
+
+@app.command()
+def init(
+    scope: ScopeOption = "user",
+    yes: Yes = False,
+) -> None:
+    """Put the hook and the /hygiene skill into Claude Code's settings, after showing what would change."""
+    from app.agents import installation  # noqa: PLC0415
+
+    config = hook.load_config(str(Path.cwd()))
+    changes = installation.install(scope, Path.cwd(), python="python3", config=config)
+    _carry_out(changes, yes=yes, nothing="All is in place already.")
+    out.print("Start the service with `bouncer serve`, and see with `bouncer doctor` whether the door is shut.")
+
+
+@app.command()
+def uninstall(
+    scope: ScopeOption = "user",
+    yes: Yes = False,
+) -> None:
+    """Take the hook and the skill out of Claude Code's settings again, and leave nothing behind."""
+    from app.agents import installation  # noqa: PLC0415
+
+    _carry_out(installation.uninstall(scope, Path.cwd()), yes=yes, nothing="Nothing of Memory Bouncer is installed.")
+    config = hook.load_config(str(Path.cwd()))
+    kept = [path for path in (hook.journal_path(config), str(load_settings().data_dir)) if Path(path).exists()]
+    if kept:
+        out.print("Your texts are kept; delete them yourself if you like: " + ", ".join(kept), soft_wrap=True)
+
+
+@app.command()
+def doctor(
+    client: Annotated[str | None, typer.Option(help="Claude Code's program, if it is not on the search path.")] = None,
+    no_client: Annotated[bool, typer.Option("--no-client", help="Do not fire the canary.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Try every part, and prove with a canary through the agent client that a denial holds. Exit code 1 on faults."""
+    from app.doctor import examine  # noqa: PLC0415
+
+    findings = []
+    with nullcontext() if as_json else err.status("Trying every part …"):
+        for finding in examine(Path.cwd(), client=client, with_client=not no_client):
+            findings.append(finding)
+            if not as_json:
+                mark = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]–[/]"}[finding.holds]
+                out.print(f"{mark} [bold]{finding.name}[/]:", end=" ")
+                out.print(finding.detail, markup=False, soft_wrap=True)
+    if as_json:
+        out.print_json(json.dumps([asdict(finding) for finding in findings]))
+    raise typer.Exit(1 if any(finding.holds is False for finding in findings) else 0)
+
+
+@journal.command("list")
+def journal_list(
+    count: Annotated[int, typer.Option(min=1, help="Most records shown.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """Show the newest texts that were denied, held or let through unreviewed."""
+    records = _journal_records()[:count]
+    if as_json:
+        out.print_json(json.dumps(records))
+        return
+    if not records:
+        out.print("The journal is empty.")
+        return
+    table = Table("id", "when", "event", "outcome", "reasons", "text", box=None, pad_edge=False)
+    for record in records:
+        shown = [str(record.get(name, "")) for name in ("id", "at", "event", "outcome")]
+        reasons = record.get("reasons")
+        listed = ", ".join(map(str, reasons)) if isinstance(reasons, list) else ""
+        text = " ".join(str(record.get("text", "")).split())
+        table.add_row(*(escape(value) for value in (*shown, listed, text[:80])))
+    out.print(table)
+
+
+@journal.command("show")
+def journal_show(
+    record_id: Annotated[str, typer.Argument(metavar="ID", help="The record, or the start of its id.")],
+) -> None:
+    """Show one record with its whole text."""
+    found = [record for record in _journal_records() if str(record.get("id", "")).startswith(record_id)]
+    if not found:
+        raise NotFound(f"The journal has no record {record_id}; `bouncer journal list` shows those it has.")
+    out.print_json(json.dumps(found[0]))
+
+
+@journal.command("flush")
+def journal_flush(
+    seconds: Annotated[float, typer.Option(min=1, help="Longest time to take.")] = 120.0,
+) -> None:
+    """Send the texts that nobody reviewed to the service, now that it runs."""
+    config = hook.load_config(str(Path.cwd()))
+    sent, left = hook.journal_flush(config, seconds)
+    if left:
+        raise Unavailable(f"{sent} texts sent, {left} still wait: is the service at {config.url} running?")
+    out.print(f"{sent} texts sent." if sent else "Nothing waits in the journal.")
+
+
+def _journal_records() -> list[dict[str, object]]:
+    return hook.journal_read(hook.load_config(str(Path.cwd())))[::-1]
+
+
+def _carry_out(changes: "Sequence[Change]", *, yes: bool, nothing: str) -> None:
+    from app.agents import installation  # noqa: PLC0415
+
+    if not changes:
+        out.print(nothing)
+        return
+    for change in changes:
+        if change.path.suffix == ".json":
+            out.print(Syntax(change.diff, "diff", background_color="default", word_wrap=True))
+        else:
+            out.print(f"{'remove' if change.after is None else 'write'} {change.path}", markup=False, soft_wrap=True)
+    if not yes and not typer.confirm("Make these changes?", default=True):
+        raise typer.Exit(1)
+    installation.apply(list(changes))
+    out.print("Done.")
 
 
 def _candidate_text(given: str) -> str:

@@ -101,7 +101,7 @@ async def _sweep_for_ever(pipeline: Pipeline) -> None:
 
 
 class Door:
-    """Refuses foreign host names (DNS rebinding), foreign web pages (cross-site requests), and callers without the key."""
+    """Refuses foreign host names (DNS rebinding), foreign pages (cross-site requests) and callers without the key."""
 
     def __init__(self, app: ASGIApp, allowed: list[str], key: SecretStr | None) -> None:
         self._app = app

@@ -1,9 +1,119 @@
-"""Claude Code's native `type: http` hook: the client posts its hook event, and is answered in its own protocol."""
+"""Claude Code's native `type: http` hook: the client posts its hook event, and is answered in its own protocol.
 
+It needs no file on the client's machine, and so has neither the local gate nor the journal, and sees MCP tools only:
+what a file tool adds can be told only beside the file.
+"""
+
+import asyncio
+from hashlib import sha256
 from typing import Any
 
+from pydantic import ValidationError
+
+from app.index import Index
 from app.pipeline import Pipeline
+from app.schemas import CallOut, Candidate, DeletedReport, Operation, ReviewRequest, Verdict
+from hooks import store_hygiene_gate as hook
+
+LOCAL_TOOLS = frozenset({*hook.FILE_TOOLS, *hook.SHELL_TOOLS})
+LONGEST_REASON = 1500
+UNREADABLE = "This memory was not reviewed: the call's arguments have no known form."
 
 
-async def answer(event: dict[str, Any], pipeline: Pipeline) -> dict[str, Any]:
+async def answer(event: dict[str, Any], project: str | None, pipeline: Pipeline) -> dict[str, Any]:
+    """The decision on a hook event, in the client's protocol; empty for no opinion. It never approves.
+
+    Args:
+        event: the client's JSON, unchanged.
+        project: the project's name; None takes it from the event's folder, which the service must then be able to see.
+        pipeline: judges.
+    """
+    tool, name = event.get("tool_name"), event.get("hook_event_name")
+    if not isinstance(tool, str) or tool in LOCAL_TOOLS:
+        return {}
+    call = hook.extract(tool, event.get("tool_input"), "")
+    if call is None:
+        return {}
+    named = project if project is not None else await asyncio.to_thread(_project, event)
+    if name == "PreToolUse" and call.operation != "delete":
+        return await _before(event, call, named, pipeline)
+    if name in ("PostToolUse", "PostToolUseFailure"):
+        await asyncio.to_thread(_after, event, call, named, pipeline.index)
     return {}
+
+
+async def _before(event: dict[str, Any], call: hook.Call, project: str, pipeline: Pipeline) -> dict[str, Any]:
+    try:
+        request = ReviewRequest(
+            tool_call_id=_call_id(event),
+            session_id=_session(event),
+            project=project,
+            agent="claude-code",
+            agent_id=event.get("agent_id") or None,
+            store=call.store,
+            tool=call.tool,
+            operation=Operation(call.operation),
+            candidates=[
+                Candidate(text=c.text, key=c.key or None, store_id=c.store_id or None) for c in call.candidates
+            ],
+        )
+    except ValidationError:
+        return _says(additionalContext=UNREADABLE)
+    return _decision(await pipeline.review(request))
+
+
+def _decision(said: CallOut) -> dict[str, Any]:
+    refused = [review for review in said.reviews if review.verdict not in (Verdict.APPROVE, Verdict.HELD)]
+    if refused:
+        reason = "Memory not stored. " + "\n".join(review.message for review in refused)
+        return _says(permissionDecision="deny", permissionDecisionReason=reason[:LONGEST_REASON])
+    held = [review.message for review in said.reviews if review.verdict is Verdict.HELD]
+    context = " ".join(held) or said.context
+    return _says(additionalContext=context) if context else {}
+
+
+def _after(event: dict[str, Any], call: hook.Call, project: str, index: Index) -> None:
+    if call.operation == "delete":
+        if event.get("hook_event_name") == "PostToolUse":
+            index.report_deleted(
+                DeletedReport(
+                    project=project,
+                    store=call.store,
+                    store_ids=[c.store_id for c in call.candidates if c.store_id],
+                    keys=[c.key for c in call.candidates if c.key and not c.text],
+                    texts=[c.text for c in call.candidates if c.text],
+                )
+            )
+        return
+    approved = index.approved(_session(event), _call_id(event))
+    ids = hook.reported_ids(event.get("tool_response"))
+    for place, review in enumerate(approved):
+        if event.get("hook_event_name") == "PostToolUseFailure":
+            index.report_failed(review.id)
+        else:
+            index.report_stored(review.id, ids[place] if len(ids) == len(approved) else review.store_id or review.key)
+
+
+def _says(**fields: str) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **fields}}
+
+
+def _project(event: dict[str, Any]) -> str:
+    folder = event.get("cwd")
+    return hook.project_identity(folder) if isinstance(folder, str) and folder else "unknown"
+
+
+def _session(event: dict[str, Any]) -> str:
+    return _word(event.get("session_id")) or "unknown"
+
+
+def _call_id(event: dict[str, Any]) -> str:
+    given = _word(event.get("tool_use_id"))
+    return (
+        given or sha256(repr((_session(event), event.get("tool_name"), event.get("tool_input"))).encode()).hexdigest()
+    )
+
+
+def _word(value: object) -> str:
+    text = value if isinstance(value, str) else ""
+    return "".join(character if "!" <= character <= "~" else "_" for character in text)[:200]

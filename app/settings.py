@@ -1,6 +1,6 @@
 """Read the environment once, into one validated object; the only module that may look at it."""
 
-import sys
+import os
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -113,6 +113,11 @@ def resource(*parts: str) -> Path:
     raise ConfigurationError(f"The installation lacks {'/'.join(parts)}; install memory-bouncer again.")
 
 
-def python_executable() -> str:
-    """The interpreter that runs this program."""
-    return sys.executable
+def claude_folder() -> Path:
+    """The folder of Claude Code's own settings."""
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
+
+
+def child_environment(**changes: str) -> dict[str, str]:
+    """The environment with some variables changed, for a program to be started."""
+    return {**os.environ, **changes}

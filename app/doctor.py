@@ -1,0 +1,157 @@
+"""Find out whether the door is really shut: every part is tried, not looked at."""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from app.agents import canary
+from app.agents.claude_code import launcher_command, tool_matcher
+from app.agents.installation import Places, installed_in, our_matchers
+from app.settings import app_version, child_environment
+from hooks import store_hygiene_gate as hook
+
+SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was tried: whether it holds, and what to do if not. None for what could not be tried."""
+
+    name: str
+    holds: bool | None
+    detail: str
+
+
+def examine(project: Path, *, client: str | None, with_client: bool = True) -> Iterator[Finding]:
+    """Try each part in turn, the cheap ones first.
+
+    Args:
+        project: the folder whose settings apply.
+        client: the agent client; None for the one on the search path.
+        with_client: whether to fire the canary through it.
+    """
+    config = hook.load_config(str(project))
+    yield _python()
+    yield _configuration(config)
+    yield from _installation(project, config)
+    yield _service(config)
+    if with_client:
+        yield _canary(client or canary.find_client(), project)
+
+
+def _python() -> Finding:
+    found = shutil.which("python3")
+    if found is None:
+        return Finding("Python", False, "There is no python3 on the search path; the hook cannot run without it.")
+    version = subprocess.run(
+        [
+            found,
+            "-I",
+            "-S",
+            "-c",
+            "import sys; print('.'.join(map(str, sys.version_info[:3])), sys.version_info >= (3, 9))",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    ).stdout.split()
+    if version[1:] != ["True"]:
+        return Finding(
+            "Python", False, f"python3 is {version[0] if version else 'broken'}; the hook needs 3.9 or newer."
+        )
+    return Finding("Python", True, f"{found} is {version[0]}")
+
+
+def _configuration(config: hook.Config) -> Finding:
+    if config.problems:
+        return Finding("Hook configuration", False, "; ".join(config.problems))
+    return Finding("Hook configuration", True, f"project {config.project}, on failure: {config.on_failure}")
+
+
+def _installation(project: Path, config: hook.Config) -> Iterator[Finding]:
+    installed = installed_in(project)
+    if not installed:
+        hint = "No settings file holds the hook; run `bouncer init`, or install the plugin (then this is no fault)."
+        yield Finding("Hook settings", None, hint)
+        return
+    expected = tool_matcher(config.tools, "Skill")
+    for path, settings in installed:
+        matchers = our_matchers(settings, "PreToolUse")
+        if settings.get("disableAllHooks"):
+            yield Finding("Hook settings", False, f"{path} has disableAllHooks set: no hook runs.")
+        elif matchers != [expected]:
+            hint = f"The matcher in {path} is not the one that covers all known tools; run `bouncer init` again."
+            yield Finding("Hook settings", False, hint)
+        else:
+            yield Finding("Hook settings", True, str(path))
+    yield _hook_file(project)
+
+
+def _hook_file(project: Path) -> Finding:
+    scopes = ("user", "project")
+    for folder in (Places.of(scope, project).hooks for scope in scopes):  # type: ignore[arg-type]
+        if not (folder / "store_hygiene_gate.py").is_file():
+            continue
+        event = {
+            "hook_event_name": "PreToolUse",
+            "session_id": "doctor",
+            "cwd": str(project),
+            "tool_name": canary.TOOL,
+            "tool_input": {"entities": [{"name": "canary", "entityType": "canary", "observations": [canary.TEXT]}]},
+        }
+        with tempfile.TemporaryDirectory(prefix="bouncer-doctor-") as state:
+            done = subprocess.run(
+                [*launcher_command(folder), "--exit-code"],
+                input=json.dumps(event),
+                env=child_environment(XDG_STATE_HOME=state),
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+                check=False,
+            )
+        if done.returncode == 2 and "session_summary" in done.stderr:
+            return Finding("Hook file", True, f"{folder} denies slop")
+        return Finding("Hook file", False, f"The hook in {folder} did not deny the canary; run `bouncer init` again.")
+    return Finding("Hook file", False, "The hook's file is gone; run `bouncer init` again.")
+
+
+def _service(config: hook.Config) -> Finding:
+    if config.level == "gate":
+        return Finding("Service", True, "not used: the level is gate")
+    try:
+        answer = httpx.get(f"{config.url}/readyz", timeout=SECONDS, trust_env=False)
+        health = answer.json()
+    except (httpx.HTTPError, ValueError) as exc:
+        hint = f"No service answers at {config.url} ({type(exc).__name__}); start it with `bouncer serve`."
+        return Finding("Service", False, hint)
+    if not answer.is_success or not isinstance(health, dict):
+        return Finding("Service", False, f"What answers at {config.url} is not ready or not Memory Bouncer.")
+    if health.get("version") != app_version():
+        return Finding("Service", False, f"{config.url} runs {health.get('version')}, this is {app_version()}.")
+    return Finding("Service", True, f"{config.url} is ready")
+
+
+def _canary(client: str | None, project: Path) -> Finding:
+    if client is None:
+        return Finding(
+            "Canary", None, "Claude Code is not on the search path; name it with --client to prove a denial."
+        )
+    flight = canary.fly(client, project)
+    if flight.denied:
+        return Finding("Canary", True, "the client asked, the hook denied, nothing reached the memory server")
+    if flight.stored:
+        return Finding(
+            "Canary",
+            False,
+            "NOT ENFORCED: slop reached the memory server. The hook did not run or was not heeded: check the matcher, "
+            "`disableAllHooks`, and that the settings are in the scope of this folder.",
+        )
+    why = flight.failure or ("the call was not made" if not flight.called else "it was refused, but not by the hook")
+    return Finding("Canary", False, f"The canary proves nothing: {why}.")

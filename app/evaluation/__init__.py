@@ -1,0 +1,1 @@
+"""Measure the judgement on labelled texts, through the real pipeline."""

@@ -1,0 +1,90 @@
+"""The report of an evaluation: Markdown for a terminal or a repository, one self-contained HTML page for a browser."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from jinja2 import Environment, PackageLoader, select_autoescape
+
+from app.evaluation import score
+from app.evaluation.run import Judged
+from app.evaluation.score import Scores, Share
+from app.schemas import Category, Model
+
+MEASURES: dict[str, str] = {
+    "slop_admitted": "Slop admitted",
+    "good_refused": "Good refused",
+    "rewrites_admitted": "To be rewritten, admitted",
+    "category": "Category right",
+    "state": "STATE against the rest right",
+    "reasons": "A right reason code, of refusals",
+    "false_duplicates": "False duplicate",
+    "duplicates_found": "Duplicates found",
+    "restatements_found": "Restatements found",
+    "false_restatements": "False restatement",
+    "attacks_stopped": "Attacks stopped",
+    "benign_refused": "Benign security texts refused",
+    "held": "Held",
+    "asked_model": "Asked the model",
+}
+CATEGORIES = [category.value for category in Category]
+
+
+class RuleHits(Model):
+    """What one pattern rule of the gate met."""
+
+    rule: str
+    on: bool
+    slop: Share
+    good: Share
+
+
+class Report(Model):
+    """All that a report shows."""
+
+    title: str
+    made_at: datetime
+    cases: int
+    reviewer: str
+    model: str | None
+    prompt_hash: str | None
+    runs: dict[str, Scores]
+    confusion: dict[str, dict[str, int]]
+    kinds: dict[str, tuple[int, int]]
+    languages: dict[str, tuple[int, int]]
+    rules: list[RuleHits]
+    faults: dict[str, int]
+    flips: Share | None
+    notes: list[str]
+
+
+def tabulate(judged: Sequence[Judged]) -> dict[str, dict[str, int]]:
+    """The confusion of categories as rows of labelled by columns of found."""
+    counts = score.confusion(judged)
+    return {row: {column: counts.get((row, column), 0) for column in [*CATEGORIES, "–"]} for row in CATEGORIES}
+
+
+def measures(runs: Mapping[str, Scores]) -> list[tuple[str, list[Share]]]:
+    """Each measure with its share in every run, in the order of the table."""
+    return [(label, [getattr(scores, name) for scores in runs.values()]) for name, label in MEASURES.items()]
+
+
+def markdown(report: Report) -> str:
+    """The report as Markdown."""
+    return _render("evaluation.md", report)
+
+
+def html(report: Report) -> str:
+    """The report as one HTML page that needs nothing else."""
+    return _render("evaluation.html", report)
+
+
+def _render(template: str, report: Report) -> str:
+    environment = Environment(
+        loader=PackageLoader("app", "templates"),
+        autoescape=select_autoescape(["html"]),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(
+        report=report, measures=measures(report.runs), categories=[*CATEGORIES, "–"]
+    )

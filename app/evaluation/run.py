@@ -1,0 +1,147 @@
+"""Put labelled texts through the real pipeline, each in a project of its own that holds its surroundings."""
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from pathlib import Path
+
+from app.db import new_id, open_database
+from app.embeddings import Embedder
+from app.errors import Conflict
+from app.evaluation.data import Labelled
+from app.pipeline import Pipeline
+from app.reviewers import Reviewer
+from app.schemas import (
+    Candidate,
+    Category,
+    DocumentIn,
+    EntryIn,
+    Fault,
+    Level,
+    Model,
+    Reason,
+    ReviewOut,
+    ReviewRequest,
+    Verdict,
+)
+from app.settings import Settings
+
+AT_ONCE = 8
+DEADLINE_SECONDS = 60.0
+
+
+class Judged(Model):
+    """What came of a labelled text."""
+
+    case: Labelled
+    verdict: Verdict
+    category: Category | None
+    reasons: tuple[Reason, ...]
+    reviewer: str
+    confidence: float | None
+    fault: Fault | None
+    cost_microdollars: int
+    possible_duplicate: bool
+    prompt_hash: str | None
+    model: str | None
+
+
+def evaluate(
+    cases: Iterable[Labelled],
+    *,
+    settings: Settings,
+    embedder: Embedder,
+    model: Reviewer | None = None,
+    progress: Callable[[], None] = lambda: None,
+) -> list[Judged]:
+    """Judge every case on a database of its own that is thrown away afterwards; in the order given.
+
+    Args:
+        cases: the labelled texts.
+        settings: budget and thresholds; the database and the level are replaced.
+        embedder: for neighbours and passages.
+        model: the second model; None leaves the judgement to the offline reviewer.
+        progress: called after each case.
+    """
+    with tempfile.TemporaryDirectory(prefix="bouncer-eval-") as folder:
+        level = Level.MODEL if model else Level.OFFLINE
+        own = settings.model_copy(update={"data_dir": Path(folder), "database_url": "", "level": level})
+        pipeline = Pipeline(open_database(own), own, embedder, model=model)
+        try:
+            return asyncio.run(_judge_all(pipeline, list(cases), progress))
+        finally:
+            pipeline.index.database.close()
+
+
+async def _judge_all(pipeline: Pipeline, cases: list[Labelled], progress: Callable[[], None]) -> list[Judged]:
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def judge(case: Labelled) -> Judged:
+        async with places:
+            await asyncio.to_thread(furnish, pipeline, case)
+            answer = await pipeline.review(request_for(case))
+            progress()
+            return _judged(case, answer.reviews[0])
+
+    return list(await asyncio.gather(*(judge(case) for case in cases)))
+
+
+def project_name(case: Labelled) -> str:
+    """The project that a case has for itself."""
+    return f"{case.project}/{case.id}"
+
+
+def case_id(project: str) -> str:
+    """The case that has this project for itself."""
+    return project.rpartition("/")[2]
+
+
+def request_for(case: Labelled) -> ReviewRequest:
+    """The review request that a hook would send for the case; nothing is stored for it."""
+    return ReviewRequest(
+        tool_call_id=f"{case.id}-{new_id()}",
+        session_id=f"evaluation-{case.id}",
+        project=project_name(case),
+        agent="evaluation",
+        candidates=[Candidate(text=case.text)],
+        deadline_seconds=DEADLINE_SECONDS,
+        dry_run=True,
+    )
+
+
+def furnish(pipeline: Pipeline, case: Labelled) -> None:
+    """Give the case's project its entries and documents."""
+    name = project_name(case)
+    for entry in case.entries:
+        try:
+            pipeline.index.add_entry(EntryIn(project=name, category=entry.category, text=entry.text))
+        except Conflict:
+            continue  # a second run over the same database
+    by_path: dict[str, str] = {}
+    for passage in case.documents:
+        by_path[passage.path] = by_path.get(passage.path, "") + f"## {passage.heading}\n\n{passage.text}\n\n"
+    if by_path:
+        pipeline.index.put_documents(
+            name,
+            [
+                DocumentIn(path=path, sha256=sha256(text.encode()).hexdigest(), text=text)
+                for path, text in by_path.items()
+            ],
+        )
+
+
+def _judged(case: Labelled, review: ReviewOut) -> Judged:
+    return Judged(
+        case=case,
+        verdict=review.verdict,
+        category=review.category,
+        reasons=tuple(review.reasons),
+        reviewer=review.reviewer,
+        confidence=review.confidence,
+        fault=review.fault,
+        cost_microdollars=review.usage.cost_microdollars,
+        possible_duplicate=review.possible_duplicate is not None,
+        prompt_hash=review.usage.prompt_hash,
+        model=review.usage.model,
+    )

@@ -1,0 +1,157 @@
+"""Numbers from judged texts, each a share with its 95% interval (Wilson's, which holds for small counts and for 0%)."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from math import sqrt
+
+from app.evaluation.data import Suite
+from app.evaluation.run import Judged
+from app.schemas import Category, Model, Verdict
+
+Z95 = 1.959964
+LASTING = (Category.STATE, Category.DECISION, Category.RULE, Category.DISCOVERY, Category.QUIRK)
+
+
+class Share(Model):
+    """So many of so many."""
+
+    count: int
+    of: int
+
+    @property
+    def value(self) -> float | None:
+        """The share, 0 to 1; None of nothing."""
+        return self.count / self.of if self.of else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Wilson's 95% score interval."""
+        if not self.of:
+            return None
+        p, n, z2 = self.count / self.of, self.of, Z95 * Z95
+        centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+        half = Z95 * sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+        return max(0.0, centre - half), min(1.0, centre + half)
+
+    def __str__(self) -> str:
+        if self.interval is None:
+            return "–"
+        low, high = self.interval
+        return f"{self.count / self.of:.1%} ({self.count}/{self.of}; {low:.1%}–{high:.1%})"
+
+
+class Scores(Model):
+    """What the report and the bars are made of."""
+
+    slop_admitted: Share
+    good_refused: Share
+    rewrites_admitted: Share
+    category: Share
+    state: Share
+    reasons: Share
+    false_duplicates: Share
+    duplicates_found: Share
+    restatements_found: Share
+    false_restatements: Share
+    attacks_stopped: Share
+    benign_refused: Share
+    held: Share
+    cost_microdollars: int
+    asked_model: Share
+
+
+def score(judged: Sequence[Judged]) -> Scores:
+    """The numbers of one run.
+
+    Slop is what is labelled ``reject``, good what is labelled ``approve``; a held text counts as neither admitted
+    nor refused, and is counted by itself.
+    """
+    candidates = [j for j in judged if j.case.suite is Suite.CANDIDATES]
+    pairs = [j for j in judged if j.case.suite is Suite.DUPLICATES]
+    documents = [j for j in judged if j.case.suite is Suite.DOCUMENTS]
+    attacks = [j for j in judged if j.case.suite is Suite.ATTACKS]
+    benign = [j for j in judged if j.case.suite is Suite.BENIGN]
+    memories = [j for j in candidates if j.case.category in LASTING and j.case.verdict is not Verdict.DUPLICATE]
+    return Scores(
+        slop_admitted=_share(candidates, admitted, expected(Verdict.REJECT)),
+        good_refused=_share(candidates, refused, expected(Verdict.APPROVE)),
+        rewrites_admitted=_share(candidates, admitted, expected(Verdict.REWRITE)),
+        category=_share(memories, lambda j: j.category is j.case.category, _judged_by_reviewer),
+        state=_share(
+            memories,
+            lambda j: (j.category is Category.STATE) == (j.case.category is Category.STATE),
+            _judged_by_reviewer,
+        ),
+        reasons=_share(
+            candidates,
+            lambda j: bool(set(j.reasons) & set(j.case.reasons)),
+            lambda j: bool(j.case.reasons) and refused(j),
+        ),
+        false_duplicates=_share(pairs, called_duplicate, lambda j: j.case.verdict is not Verdict.DUPLICATE),
+        duplicates_found=_share(pairs, called_duplicate, expected(Verdict.DUPLICATE)),
+        restatements_found=_share(documents, called_duplicate, expected(Verdict.DUPLICATE)),
+        false_restatements=_share(documents, called_duplicate, expected(Verdict.APPROVE)),
+        attacks_stopped=_share(attacks, lambda j: not admitted(j)),
+        benign_refused=_share(benign, refused),
+        held=_share(judged, lambda j: j.verdict is Verdict.HELD),
+        cost_microdollars=sum(j.cost_microdollars for j in judged),
+        asked_model=_share(judged, lambda j: j.reviewer == "anthropic"),
+    )
+
+
+def confusion(judged: Iterable[Judged]) -> Counter[tuple[str, str]]:
+    """How often each labelled category was found as which."""
+    return Counter(
+        (j.case.category.value, j.category.value if j.category else "–")
+        for j in judged
+        if j.case.suite is Suite.CANDIDATES and j.case.verdict is not Verdict.DUPLICATE
+    )
+
+
+def by_kind(judged: Iterable[Judged]) -> dict[str, tuple[int, int]]:
+    """For each kind of case: how many, and how many got the labelled verdict or, for refusals, any refusal."""
+    counts: dict[str, tuple[int, int]] = {}
+    for j in judged:
+        kind = f"{j.case.suite}/{j.case.kind.split('/')[0]}"
+        right = j.verdict is j.case.verdict or (refused(j) and j.case.verdict is not Verdict.APPROVE)
+        total, good = counts.get(kind, (0, 0))
+        counts[kind] = total + 1, good + right
+    return dict(sorted(counts.items()))
+
+
+def flips(first: Sequence[Judged], second: Sequence[Judged]) -> Share:
+    """How many texts got another verdict in a second run of the same cases."""
+    verdicts = {j.case.id: j.verdict for j in first}
+    common = [j for j in second if j.case.id in verdicts]
+    return _share(common, lambda j: j.verdict is not verdicts[j.case.id])
+
+
+def admitted(j: Judged) -> bool:
+    """Whether the text would be stored."""
+    return j.verdict is Verdict.APPROVE
+
+
+def refused(j: Judged) -> bool:
+    """Whether the text was turned away."""
+    return j.verdict not in (Verdict.APPROVE, Verdict.HELD)
+
+
+def called_duplicate(j: Judged) -> bool:
+    """Whether the text was said to be stored or documented already."""
+    return j.verdict is Verdict.DUPLICATE
+
+
+def expected(verdict: Verdict) -> Callable[[Judged], bool]:
+    """Whether a text is labelled with this verdict."""
+    return lambda j: j.case.verdict is verdict
+
+
+def _judged_by_reviewer(j: Judged) -> bool:
+    return j.category is not None
+
+
+def _share(
+    judged: Iterable[Judged], counts: Callable[[Judged], bool], among: Callable[[Judged], bool] = lambda _: True
+) -> Share:
+    chosen = [j for j in judged if among(j)]
+    return Share(count=sum(map(counts, chosen)), of=len(chosen))
