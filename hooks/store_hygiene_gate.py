@@ -413,10 +413,11 @@ def _row(tool: str, store: str, texts: str = "", **more: object) -> dict[str, ob
 # list; several are given with spaces between). Further fields: `title` goes before the text; `key` is the store's
 # name for the item and `id` its id; `old` is text that an edit replaces; `operation` is write, update, delete or
 # ignore; `when` names arguments that must have one of some values, null for absent; `optional` lets calls without
-# texts pass; `join` makes all texts one. The tool is the last part of `mcp__<server>__<tool>`. The first row that fits
-# the arguments is used. Rows in a user's configuration file have the same shape and go first.
+# texts pass; `join` makes all texts one; `taken` is where the tool's answer gives the keys of what it stored, for tools
+# that skip what they do not take. The tool is the last part of `mcp__<server>__<tool>`. The first row that fits the
+# arguments is used. Rows in a user's configuration file have the same shape and go first.
 TOOLS: tuple[dict[str, object], ...] = (
-    _row("create_entities", "memory", "entities[].observations[]", key="entities[].name"),
+    _row("create_entities", "memory", "entities[].observations[]", key="entities[].name", taken="entities[].name"),
     _row("add_observations", "memory", "observations[].contents[]", key="observations[].entityName"),
     _row("delete_entities", "memory", key="entityNames[]", operation="delete"),
     _row("delete_observations", "memory", "deletions[].observations[]", operation="delete",
@@ -1938,12 +1939,21 @@ def _report_reviews(event: Event, failed: bool) -> None:
     reviews.sort(key=lambda review: str(review.get("position")).zfill(4))
     ids = reported_ids(event.response)
     known = event.call.candidates if event.call else []
+    taken = _keys_taken(event)
     for review in reviews:
+        lost = failed or (taken is not None and review.get("key") not in taken)
         place = review.get("position")
         own = ids[place] if isinstance(place, int) and len(ids) == len(reviews) > place else ""
         store_id = own or next((c.store_id for c in known if c.text == review.get("text")), "") or review.get("key")
-        path = f"/v1/reviews/{quoted(review.get('id'))}/{'failed' if failed else 'stored'}"
-        call_service(event.config, "POST", path, None if failed else {"store_id": store_id or None}, event.end)
+        path = f"/v1/reviews/{quoted(review.get('id'))}/{'failed' if lost else 'stored'}"
+        call_service(event.config, "POST", path, None if lost else {"store_id": store_id or None}, event.end)
+
+
+def _keys_taken(event: Event) -> set[str] | None:
+    """Keys of what the store took, by the tool's answer; None if it does not tell."""
+    rows, answer = _rows_of(event.tool, event.config.tools)[:1], _mapping(_parsed(event.response, dict))
+    paths = [path for row in rows for path in _paths(row.get("taken")) if path[0] in answer]
+    return {redact(_clip(key, 500)) for path in paths for key, _ in _walk(answer, path, ()) if key} if paths else None
 
 
 def reported_ids(response: object) -> list[str]:
