@@ -177,7 +177,7 @@ def _quoted(text: str, nonce: str) -> str:
 def _look_alike() -> re.Pattern[str]:
     prompts = load_prompts()
     names = sorted(set(re.findall(r"<(\w+) [^<>]*nonce=", prompts.user + prompts.entry + prompts.passage)))
-    return re.compile(rf"[{_BRACKETS}](?=[^\w{_BRACKETS}>]*(?:{'|'.join(names)}))", re.IGNORECASE)
+    return re.compile(rf"[{_BRACKETS}](?=[^\w{_BRACKETS}>\[]*(?:{'|'.join(names)}))", re.IGNORECASE)
 
 
 def _strict(schema: dict[str, Any]) -> dict[str, Any]:

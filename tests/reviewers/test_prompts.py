@@ -121,19 +121,21 @@ def test_a_prompt_that_is_no_text_is_refused(folder: Path) -> None:
 
 
 @given(briefs())
-def test_no_text_can_open_or_close_a_slot(hostile: Brief) -> None:
-    message = load_prompts().message(hostile, NONCE)
+def test_no_text_can_carry_the_nonce_of_its_request(hostile: Brief) -> None:
     harmless = brief(
         "",
         project="",
         neighbours=tuple(n.model_copy(update={"text": "", "key": None}) for n in hostile.neighbours),
         passages=tuple(p.model_copy(update={"text": "", "path": "", "heading": ""}) for p in hostile.passages),
     )
-    skeleton = load_prompts().message(harmless, NONCE)
-    names = "candidate|stored_entry|document_passage|project_name|item_key"
-    tag = re.compile(rf"[<＜][^\w<＜>]*(?:{names})[^<>]*>?", re.IGNORECASE)
-    assert tag.findall(message) == tag.findall(skeleton)
+    message, skeleton = (load_prompts().message(shown, NONCE) for shown in (hostile, harmless))
     assert message.casefold().count(NONCE) == skeleton.count(NONCE)
+
+
+@given(untrusted)
+def test_no_text_keeps_what_looks_like_one_of_our_tags(text: str) -> None:
+    names = "candidate|stored_entry|document_passage|project_name|item_key"
+    assert not re.search(rf"[<＜][^\w<＜>\[]*(?:{names})", neutralised(text), re.IGNORECASE)
 
 
 @given(untrusted, untrusted, untrusted)
