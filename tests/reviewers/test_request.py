@@ -131,7 +131,7 @@ def test_the_message_shows_everything_in_order() -> None:
         "The nonce of this request is 0badc0de.",
         "",
         "Operation: update",
-        '<project_name nonce="0badc0de">eelgrass</project_name nonce="0badc0de">',
+        '<project_name nonce="0badc0de">kiosks</project_name nonce="0badc0de">',
         '<item_key nonce="0badc0de">http</item_key nonce="0badc0de">',
         "",
         "Stored entries that may be named: E1, E2",

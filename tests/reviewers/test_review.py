@@ -25,7 +25,7 @@ LONG = 30.0
 
 async def test_a_good_reply_gives_its_facts_and_its_cost(api: MessagesApi, reviewer: AnthropicReviewer) -> None:
     used = Tokens(input=700, cache_write=2_600, cache_read=0, output=150)
-    api.script(reply(category="DECISION", supersedes="E1", suggested_text="Partitions close after 48 h.", tokens=used))
+    api.script(reply(category="DECISION", supersedes="E1", suggested_text="Kiosks poll every 90 s.", tokens=used))
 
     judgement = await reviewer.review(brief(), LONG)
 

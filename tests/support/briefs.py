@@ -4,10 +4,12 @@ from hypothesis import strategies as st
 
 from app.schemas import Brief, Category, EntryStatus, Neighbour, Operation, Passage
 
-CANDIDATE = "Partitions close 48 h after midnight instead of 36; the outer modems need the extra half day."
+CANDIDATE = "Kiosks poll every 90 s instead of 30; the shorter interval used the SIM cards up by mid-month."
 
 
-def neighbour(label: str = "E1", text: str = "Partitions close 36 h after midnight.", **changes: object) -> Neighbour:
+def neighbour(
+    label: str = "E1", text: str = "Kiosks poll every 30 s, to spare the SIM cards.", **changes: object
+) -> Neighbour:
     """A stored entry under a label."""
     fields = {
         "label": label,
@@ -33,7 +35,7 @@ def brief(text: str = CANDIDATE, **changes: object) -> Brief:
     """A brief with one entry ``E1`` and one passage ``P1`` unless changed."""
     fields = {
         "text": text,
-        "project": "eelgrass",
+        "project": "kiosks",
         "operation": Operation.WRITE,
         "key": None,
         "neighbours": (neighbour(),),
