@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -49,19 +50,8 @@ def _python() -> Finding:
     found = shutil.which("python3")
     if found is None:
         return Finding("Python", False, "There is no python3 on the search path; the hook cannot run without it.")
-    version = subprocess.run(
-        [
-            found,
-            "-I",
-            "-S",
-            "-c",
-            "import sys; print('.'.join(map(str, sys.version_info[:3])), sys.version_info >= (3, 9))",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    ).stdout.split()
+    asked = "import sys; print('.'.join(map(str, sys.version_info[:3])), sys.version_info >= (3, 9))"
+    version = _tried([found, "-I", "-S", "-c", asked]).stdout.split()
     if version[1:] != ["True"]:
         return Finding(
             "Python", False, f"python3 is {version[0] if version else 'broken'}; the hook needs 3.9 or newer."
@@ -107,19 +97,20 @@ def _hook_file(project: Path) -> Finding:
             "tool_input": {"entities": [{"name": "canary", "entityType": "canary", "observations": [canary.TEXT]}]},
         }
         with tempfile.TemporaryDirectory(prefix="bouncer-doctor-") as state:
-            done = subprocess.run(
-                [*launcher_command(folder), "--exit-code"],
-                input=json.dumps(event),
-                env=child_environment(XDG_STATE_HOME=state),
-                capture_output=True,
-                text=True,
-                timeout=SECONDS,
-                check=False,
-            )
+            command = [*launcher_command(folder), "--exit-code"]
+            done = _tried(command, input=json.dumps(event), env=child_environment(XDG_STATE_HOME=state))
         if done.returncode == 2 and "session_summary" in done.stderr:
             return Finding("Hook file", True, f"{folder} denies slop")
         return Finding("Hook file", False, f"The hook in {folder} did not deny the canary; run `bouncer init` again.")
     return Finding("Hook file", False, "The hook's file is gone; run `bouncer init` again.")
+
+
+def _tried(command: list[str], **more: Any) -> subprocess.CompletedProcess[str]:
+    """What a command did; one that does not start or does not end has failed."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, **more)
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        return subprocess.CompletedProcess(command, returncode=1, stdout="", stderr=str(exc))
 
 
 def _service(config: hook.Config) -> Finding:
