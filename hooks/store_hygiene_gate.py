@@ -1429,7 +1429,7 @@ def journal_flush(config: Config, seconds: float) -> tuple[int, int]:
 
 
 def _flush_call(config: Config, entries: list[dict[str, object]], end: float) -> None:
-    """Have one call's entries reviewed, and report as stored what was stored meanwhile and is approved."""
+    """Have one call's entries reviewed, and report of those approved whether they were stored meanwhile."""
     first = entries[0]
     request = {name: first[name] for name in _REQUEST_FIELDS if first.get(name)}
     request["deadline_seconds"] = _left(end)
@@ -1437,9 +1437,12 @@ def _flush_call(config: Config, entries: list[dict[str, object]], end: float) ->
     reviews, _ = ask_review(config, request, end)
     for entry, review in zip(entries, reviews):
         journal_mark(config, [entry], "flushed", str(review["verdict"]))
-        if "stored" in entry and review["verdict"] == "approve":
-            stored = {"store_id": entry.get("store_id") or entry.get("key")}
-            call_service(config, "POST", f"/v1/reviews/{quoted(review['id'])}/stored", stored, end)
+        if review["verdict"] == "approve":
+            # What was held is in no store, and must not refuse the agent that stores it now.
+            became, report = "failed", None
+            if "stored" in entry:
+                became, report = "stored", {"store_id": entry.get("store_id") or entry.get("key")}
+            call_service(config, "POST", f"/v1/reviews/{quoted(review['id'])}/{became}", report, end)
 
 
 def now() -> str:
