@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import Progress
 from rich.syntax import Syntax
 from rich.table import Table
 
@@ -138,6 +139,61 @@ def doctor(
     if as_json:
         out.print_json(json.dumps([asdict(finding) for finding in findings]))
     raise typer.Exit(1 if any(finding.holds is False for finding in findings) else 0)
+
+
+@app.command(name="eval")
+def evaluate(
+    path: Annotated[Path, typer.Argument(help="A folder of labelled texts, or one JSON Lines file.")],
+    reviewer: Annotated[Literal["offline", "anthropic"], typer.Option(help="Who judges.")] = "offline",
+    split: Annotated[Literal["train", "development", "test"] | None, typer.Option(help="Only this part.")] = None,
+    suite: Annotated[
+        list[str] | None, typer.Option(help="Only this suite, such as candidates; may be repeated.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many texts, evenly spread.")] = None,
+    reruns: Annotated[int, typer.Option(min=0, help="Judge so many times again and count flips.")] = 0,
+    dry_run: Annotated[
+        Path | None, typer.Option(help="Write the model's requests to this folder and ask nobody.")
+    ] = None,
+    replies: Annotated[Path | None, typer.Option(help="Take the model's replies from this folder.")] = None,
+    out_folder: Annotated[Path | None, typer.Option("--out", help="Folder for the report and the results.")] = None,
+    bars: Annotated[Path | None, typer.Option(help="Exit with 1 if the run misses one of these bars.")] = None,
+    against: Annotated[Path | None, typer.Option(help="Compare the results in PATH with those in this folder.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure the judgement on labelled texts, through the real pipeline, with the baselines beside it."""
+    from app.evaluation import command, report  # noqa: PLC0415
+
+    if against is not None:
+        made, missed = command.compare(against, path), []
+    else:
+        options = command.Options(
+            path=path,
+            reviewer=reviewer,
+            split=split,
+            suites=tuple(suite or ()),
+            limit=limit,
+            reruns=reruns,
+            dry_run=dry_run,
+            replies=replies,
+            out=out_folder,
+            bars=bars,
+        )
+        with Progress(console=err, transient=True, disable=as_json) as bar:
+            task = bar.add_task("Judging", total=None)
+            evaluation = command.run(
+                options,
+                load_settings(),
+                started=lambda total: bar.update(task, total=total),
+                progress=lambda: bar.advance(task),
+            )
+        made, missed = evaluation.report, evaluation.missed
+    if as_json:
+        out.print_json(made.model_dump_json())
+    else:
+        out.print(report.markdown(made), markup=False, soft_wrap=True)
+    for line in missed:
+        err.print(f"missed: {line}", markup=False, soft_wrap=True)
+    raise typer.Exit(1 if missed else 0)
 
 
 @journal.command("list")

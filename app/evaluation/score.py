@@ -110,13 +110,12 @@ def confusion(judged: Iterable[Judged]) -> Counter[tuple[str, str]]:
 
 def by_kind(judged: Iterable[Judged]) -> dict[str, tuple[int, int]]:
     """For each kind of case: how many, and how many got the labelled verdict or, for refusals, any refusal."""
-    counts: dict[str, tuple[int, int]] = {}
-    for j in judged:
-        kind = f"{j.case.suite}/{j.case.kind.split('/')[0]}"
-        right = j.verdict is j.case.verdict or (refused(j) and j.case.verdict is not Verdict.APPROVE)
-        total, good = counts.get(kind, (0, 0))
-        counts[kind] = total + 1, good + right
-    return dict(sorted(counts.items()))
+    return _grouped(judged, lambda j: f"{j.case.suite}/{j.case.kind.split('/')[0]}")
+
+
+def by_language(judged: Iterable[Judged]) -> dict[str, tuple[int, int]]:
+    """The same for each language of the text."""
+    return _grouped(judged, lambda j: j.case.lang)
 
 
 def flips(first: Sequence[Judged], second: Sequence[Judged]) -> Share:
@@ -144,6 +143,15 @@ def called_duplicate(j: Judged) -> bool:
 def expected(verdict: Verdict) -> Callable[[Judged], bool]:
     """Whether a text is labelled with this verdict."""
     return lambda j: j.case.verdict is verdict
+
+
+def _grouped(judged: Iterable[Judged], key: Callable[[Judged], str]) -> dict[str, tuple[int, int]]:
+    counts: dict[str, tuple[int, int]] = {}
+    for j in judged:
+        right = j.verdict is j.case.verdict or (refused(j) and j.case.verdict is not Verdict.APPROVE)
+        total, good = counts.get(key(j), (0, 0))
+        counts[key(j)] = total + 1, good + right
+    return dict(sorted(counts.items()))
 
 
 def _judged_by_reviewer(j: Judged) -> bool:
