@@ -6,11 +6,11 @@ locally: secrets, size, tell-tale patterns of slop, and a floor of words. What p
 The answer is one JSON object on stdout, or nothing, which means no opinion; never an approval, and never a denial
 because of the hook's own faults.
 
-Standard library of Python 3.9 only, in one file, so that it runs anywhere and starts fast: what is slow to import is
-imported where it is needed. The service imports this module for its own gate, so that there is one definition.
+Standard library of Python 3.9 only, in one file, so that it runs anywhere and starts fast. The service imports this
+module for its own gate, so that there is one definition.
 """
 
-# ruff: noqa: PLC0415 - what is slow to import is imported where it is needed
+# ruff: noqa: PLC0415, SIM905 - what is slow to import is imported where it is needed; word lists are split
 from __future__ import annotations
 
 import _json
@@ -82,25 +82,56 @@ def loads(text: str) -> object:
 
 
 def dumps(value: object) -> str:
-    """Write plain data as JSON in ASCII."""
-    return "".join(_encode(value, 0))
+    """Write plain data as JSON in ASCII; what is nested too deeply gives an empty string."""
+    try:
+        return "".join(_encode(value, 0))
+    except RecursionError:
+        return ""
+
+
+def _unpacked(value: object, kind: type) -> object:
+    """The value, or what it holds as JSON if it is a string and that gives the wanted kind."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            parsed = loads(value)
+        except ValueError:
+            return value
+        return parsed if isinstance(parsed, kind) else value
+    return value
+
+
+def _mapping(value: object) -> dict[str, object]:
+    value = _unpacked(value, dict)
+    return value if isinstance(value, dict) else {}
+
+
+def _items(value: object) -> list[object]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _clip(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 # --- gate -------------------------------------------------------------------------------------------------------
 
 
 class Rule:
-    """One pattern of slop: a regular expression, searched without regard to case, and the reason code it stands for.
+    """One kind of slop: phrases of which a text holds one, a pattern that must then be found, and the reason code.
 
-    `hints` are casefolded strings of which a matching text holds at least one: where none occurs, the pattern is
-    neither compiled nor tried. A rule without hints is always tried.
+    Phrases are casefolded, with single spaces; a rule without phrases is always tried. The pattern is a regular
+    expression, searched without regard to case; without one, the phrases themselves are what is sought.
     """
 
-    __slots__ = ("_compiled", "default", "hints", "id", "pattern", "reason")
+    __slots__ = ("_compiled", "default", "id", "pattern", "phrases", "reason")
 
-    def __init__(self, name: str, reason: str, hints: str, pattern: str, *, default: bool = True) -> None:
+    def __init__(self, name: str, reason: str, phrases: str, pattern: str = "", *, default: bool = True) -> None:
         self.id, self.reason, self.pattern, self.default = name, reason, pattern, default
-        self.hints = hints.split("|") if hints else []
+        self.phrases = phrases.split("|") if phrases else []
         self._compiled: re.Pattern[str] | None = None
 
     def spans(self, text: str) -> list[tuple[int, int]]:
@@ -108,7 +139,8 @@ class Rule:
         if self._compiled is None:
             import re
 
-            self._compiled = re.compile(self.pattern, re.IGNORECASE | re.MULTILINE)
+            literal = "|".join(r"\s+".join(map(re.escape, phrase.split(" "))) for phrase in self.phrases)
+            self._compiled = re.compile(self.pattern or literal, re.IGNORECASE | re.MULTILINE)
         return [match.span() for match in self._compiled.finditer(text)]
 
 
@@ -118,29 +150,33 @@ _KINDS = "feat|fix|chore|docs|refactor|test|ci|build|perf|style"
 _CHANGES = "fixed|added|updated|removed|refactored|implemented|cleared|repaired|reorganised|reorganized"
 # fmt: off
 RULES: tuple[Rule, ...] = (
-    Rule("session-end", "session_summary", "session", r"session +(?:complete|end(?!point)|summary|wrap(?!per))"),
-    Rule("group-complete", "session_summary", "group", r"group +[a-z] +complete"),
-    Rule("next-session", "ephemeral", "next", r"next +session[: ]"),
-    Rule("backlog", "ephemeral", "[backlog]", r"\[backlog\]"),
-    Rule("pr-merged", "session_summary", "merged", r"(?<![a-z])pr +merged"),
-    Rule("pushed-to-trunk", "session_summary", "pushed", r"pushed +to +(?:main|master)"),
-    Rule("task-complete", "session_summary", "task", r"task +complete"),
-    Rule("wrapped-up", "session_summary", "wrapped", r"wrapped +up +today"),
-    Rule("completed-today", "session_summary", "completed", r"completed +(?:today|this +session)"),
-    Rule("all-done", "session_summary", "all", r"all +(?:tasks|steps) +(?:done|complete)"),
+    Rule("session-complete", "session_summary", "session complete|session summary"),
+    Rule("session-end", "session_summary", "session end|session wrap", r"session\s+(?:end(?!point)|wrap(?!per))"),
+    Rule("group-complete", "session_summary", "group ", r"group\s+[a-z]\s+complete"),
+    Rule("next-session", "ephemeral", "next session:|next session "),
+    Rule("backlog", "ephemeral", "[backlog]"),
+    Rule("pr-merged", "session_summary", "pr merged"),
+    Rule("pushed-to-trunk", "session_summary", "pushed to main|pushed to master"),
+    Rule("task-complete", "session_summary", "task complete"),
+    Rule("wrapped-up", "session_summary", "wrapped up today"),
+    Rule("completed-today", "session_summary", "completed today|completed this session"),
+    Rule("all-done", "session_summary", "all tasks done|all tasks complete|all steps done|all steps complete"),
     Rule("status-heading", "session_summary", "✅|✔|☑|🎉|🚀",
          rf"\b{_DONE}[!.:)\]*_ -]*{_CHECK}|{_CHECK}[*_ ]*(?:\w+ +){{0,3}}{_DONE}\b"),
-    Rule("test-count", "session_summary", "pass|green| ok",
+    Rule("test-count", "session_summary", "tests pass|test pass|tests are|tests green|tests ok| passed",
          r"\b\d+ */ *\d+ +(?:[a-z-]+ +)?tests? +(?:are +)?(?:pass|green|ok\b)"
          r"|\ball +\d+ +(?:[a-z-]+ +)?tests? +(?:are +)?(?:pass|green)"
          r"|\b\d+ +(?:tests? +)?passed\b[,;/ ]+(?:and +)?\d+ +(?:tests? +)?(?:failed|skipped|warn)"),
-    Rule("pushed-commit", "session_summary", "pushed|committed|landed|merged",
+    Rule("pushed-commit", "session_summary", "pushed |committed |landed |merged |pushed:|committed:|landed:|merged:",
          rf"\b(?:pushed|committed|landed|merged)\b(?: +\w+){{0,4}}[ :=(]+`?{_COMMIT}\b"),
-    Rule("commit-list", "session_summary", _KINDS,
+    Rule("commit-list", "session_summary", "|".join(kind + end for kind in _KINDS.split("|") for end in ":(!"),
          rf"(?<![\w/])`?{_COMMIT}`?[ :)\]–—-]+`?(?:{_KINDS})(?:\([^()\n]{{0,60}}\))?!?:"),
-    Rule("merged-request", "session_summary", "merged|opened|closed|created",
+    Rule("merged-request", "session_summary", "pr |pr#|mr |mr!|request ",
          r"\A\W*(?:merged|opened|closed|created) +(?:the +)?(?:pr|mr|(?:pull|merge) +request) *[#!]?\d+"),
-    Rule("session-log", "session_summary", "session|sesi|sess|sitzung|сесси|会话|セッション|세션",
+    Rule("session-log", "session_summary",
+         "of session|of the session|of this session|s session|session log|session notes|session recap|session report"
+         "|session hand|sesión|sesion|de session|la session|cette session|da sess|sitzung|der session"
+         "|session abgeschlossen|session beendet|сесси|会话|セッション|세션",
          r"\bsummary +of +(?:the +|this +|today'?s +)?session\b"
          r"|\A\W*session +(?:log|notes|recap|report|hand-?off)\b|会话(?:总结|结束|摘要|小结)|本次会话"
          r"|セッション(?:終了|完了|のまとめ|まとめ|サマリー)|세션 *(?:요약|종료|완료)"
@@ -152,10 +188,11 @@ RULES: tuple[Rule, ...] = (
          r"^\W*(?:what|why|where|when|learned|goal|context|decision|reason|impact)\W{0,4}:\W{0,4}"
          r"(?:\[[^\]\n]{2,80}\](?!\()|<[a-z][^>\n]{2,80}>|tbd|todo|n/a|\.\.\.|…)\W*$"
          r"|\[(?:insert|describe|fill +in|your|add|enter)[ ][^\]\n]{2,60}\](?![(\[])"),
-    Rule("heartbeat", "ephemeral", "heartbeat|silent_ok|keepalive|keep-alive|alive|status",
+    Rule("heartbeat", "ephemeral", "heartbeat|silent_ok|keepalive|keep-alive|still alive|status check",
          r"\b(?:heartbeat|silent)_ok\b"
          r"|\A\W*(?:heartbeat|keep-?alive|still +alive|status +check)\b(?:[\W\d]|ok\b|alive\b|t\b|z\b|utc\b)*\Z"),
-    Rule("test-message", "ephemeral", "test|hello",
+    Rule("test-message", "ephemeral", "a test |hello|" + "|".join(
+            f"test{ing} {note}" for ing in ("", "ing") for note in _NOTE[3:-1].split("|")),
          rf"\bthis +is +(?:just +|only +)?a +test +{_NOTE}\b"
          rf"|\A\W*test(?:ing)? +{_NOTE}\b[\W\d]*\Z|\A\W*hello,? +world\W*\Z"),
     Rule("done-list", "session_summary", "✅", r"(?:^ *(?:[-*] +)?✅[^\n❌]*\n){2}", default=False),
@@ -167,7 +204,7 @@ RULES: tuple[Rule, ...] = (
 # fmt: on
 DEFAULT_RULES: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.default)
 
-_QUOTES = "\"“”„«»‹›「」『』‘’'`"
+_OPENING_QUOTES = '"“„«»‹「『‘`'
 # An opening apostrophe follows no word and a closing one precedes none: those inside words quote nothing.
 _MENTION = (
     r"```.*?```|`[^`\n]+`|“[^“”\n]+”|„[^„“”\n]+[“”]|«[^«»\n]+»|»[^«»\n]+«|‹[^‹›\n]+›|「[^「」\n]+」|『[^『』\n]+』"
@@ -175,32 +212,45 @@ _MENTION = (
 )
 
 
-def _mentions(text: str) -> list[tuple[int, int]]:
-    """Spans in quotes or back-ticks: words that the text speaks of. A text that is quoted as a whole mentions none."""
-    if not any(quote in text for quote in _QUOTES):
-        return []
-    import re
+class _Reading:
+    """A text as rules are tried on it."""
 
-    spans = [match.span() for match in re.finditer(_MENTION, text, re.DOTALL)]
-    outside = text
-    for start, end in reversed(spans):
-        outside = outside[:start] + outside[end:]
-    return spans if any(character.isalnum() for character in outside) else []
+    def __init__(self, text: str) -> None:
+        self.text, self.folded = text, " ".join(text.casefold().split())
+        self._mentions: list[tuple[int, int]] | None = None
+
+    def uses(self, rule: Rule) -> bool:
+        """Whether the text uses the rule's pattern, and does not only mention it."""
+        if rule.phrases and not any(phrase in self.folded for phrase in rule.phrases):
+            return False
+        if not rule.pattern and not self.mentions:
+            return True
+        spans = rule.spans(self.text)
+        return bool(spans) and not all(any(a <= start and end <= b for a, b in self.mentions) for start, end in spans)
+
+    @property
+    def mentions(self) -> list[tuple[int, int]]:
+        """Spans in quotes or back-ticks: what the text speaks of. A text quoted as a whole mentions nothing."""
+        if self._mentions is None:
+            self._mentions = self._find_mentions() if self._may_mention() else []
+        return self._mentions
+
+    def _may_mention(self) -> bool:
+        befores = (before for before, character in zip(f" {self.text}", self.text) if character == "'")
+        return any(quote in self.text for quote in _OPENING_QUOTES) or not all(map(str.isalnum, befores))
+
+    def _find_mentions(self) -> list[tuple[int, int]]:
+        import re
+
+        outside = re.sub(_MENTION, "", self.text, flags=re.DOTALL)
+        quoted = (match.span() for match in re.finditer(_MENTION, self.text, re.DOTALL))
+        return list(quoted) if any(map(str.isalnum, outside)) else []
 
 
 def matched_rules(text: str, rules: Iterable[Rule] = DEFAULT_RULES) -> list[Rule]:
-    """Rules whose pattern the text uses, and does not only mention, in the rules' own order."""
-    folded, found = text.casefold(), []
-    mentions: list[tuple[int, int]] | None = None
-    for rule in rules:
-        if rule.hints and not any(hint in folded for hint in rule.hints):
-            continue
-        spans = rule.spans(text)
-        if spans:
-            mentions = _mentions(text) if mentions is None else mentions
-            if any(not any(a <= start and end <= b for a, b in mentions) for start, end in spans):
-                found.append(rule)
-    return found
+    """Rules whose pattern the text uses, in the rules' own order."""
+    reading = _Reading(text)
+    return [rule for rule in rules if reading.uses(rule)]
 
 
 _SEPARATORS = dict.fromkeys(map(ord, ',;|()[]{}<>→⇒—–·•…"“”«»'), " ")
@@ -249,59 +299,17 @@ def gate(
     reasons = ["secret"] if find_secrets(text) else []
     if len(text) > maximum_characters:
         reasons.append("too_long")
-    head = text[:maximum_characters]
-    reasons += [rule.reason for rule in matched_rules(head, rules)]
-    if count_words(head) < minimum_words:
+    reading = _Reading(text[:maximum_characters])
+    for rule in rules:
+        if rule.reason not in reasons and reading.uses(rule):
+            reasons.append(rule.reason)
+    if count_words(reading.text) < minimum_words and "too_short" not in reasons:
         reasons.append("too_short")
-    return list(dict.fromkeys(reasons))
+    return reasons
 
 
 # --- secrets ----------------------------------------------------------------------------------------------------
 
-# Kind, strings of which one must occur, shape. These shapes are nobody's words: what fits is a secret, unless it is
-# plainly a placeholder.
-_SECRETS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("aws_access_key", ("AKIA", "ASIA", "ABIA", "ACCA"), r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b"),
-    ("github_token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{36,255}"),
-    ("github_token", ("github_pat_",), r"github_pat_\w{36,255}"),
-    ("gitlab_token", ("gl",), r"gl(?:pat|ptt|dt|rt|cbt|oas|ft|imt|agent|soat)-[\w-]{20,}"),
-    ("slack_token", ("xox", "xapp-"), r"(?:xox[abceoprs]|xapp)[-.](?=[a-z.-]*\d)[A-Za-z0-9][A-Za-z0-9.-]{14,}"),
-    ("slack_webhook", ("hooks.slack.com/",), r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{20,})"),
-    ("stripe_key", ("k_live_", "k_test_", "whsec_"), r"(?:[sr]k_(?:live|test)_|whsec_)[A-Za-z0-9+/]{16,}"),
-    ("google_key", ("AIza", "GOCSPX-", "ya29."), r"(?:AIza[\w-]{35}|GOCSPX-[\w-]{28}|ya29\.[\w-]{20,})"),
-    ("npm_token", ("npm_",), r"npm_[A-Za-z0-9]{36}"),
-    ("pypi_token", ("pypi-",), r"pypi-[\w-]{50,}"),
-    ("jwt", ("eyJ",), r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
-    ("sendgrid_key", ("SG.",), r"SG\.[\w-]{16,32}\.[\w-]{32,64}"),
-    ("twilio_key", ("SK",), r"SK[0-9a-f]{32}\b"),
-    ("discord_webhook", ("/api/webhooks/",), r"discord(?:app)?\.com/api/webhooks/\d{15,20}/([\w-]{50,})"),
-    ("telegram_token", (":AA",), r"\d{8,10}:AA[\w-]{32,35}"),
-    ("hugging_face_token", ("hf_",), r"hf_[A-Za-z0-9]{30,}"),
-    ("digitalocean_token", ("_v1_",), r"do[opr]_v1_[0-9a-f]{64}"),
-    ("azure_key", ("AccountKey=", "AccessKey="), r"(?:Account|SharedAccess)Key=([A-Za-z0-9+/]{40,88}={1,2})"),
-    ("azure_secret", ("8Q~",), r"[\w.~-]{3}8Q~[\w.~-]{31,34}"),
-    ("age_key", ("AGE-SECRET-KEY-",), r"AGE-SECRET-KEY-1[0-9A-Z]{50,60}"),
-    ("ssh_key", ("b3BlbnNzaC1rZXkt",), r"b3BlbnNzaC1rZXkt[A-Za-z0-9+/=]{40,}"),
-    ("databricks_token", ("dapi",), r"dapi[0-9a-f]{32}\b"),
-    ("shopify_token", ("shp",), r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}\b"),
-    ("vault_token", ("hvs.", "hvb."), r"hv[sb]\.[\w-]{24,}"),
-    ("linear_key", ("lin_api_",), r"lin_api_[A-Za-z0-9]{32,}"),
-    ("notion_token", ("ntn_",), r"ntn_[A-Za-z0-9]{40,}"),
-    ("grafana_token", ("glsa_", "glc_"), r"(?:glsa|glc)_[A-Za-z0-9+/=_]{32,}"),
-    ("docker_token", ("dckr_pat_",), r"dckr_pat_[\w-]{24,}"),
-    ("supabase_key", ("sbp_", "sb_secret_"), r"(?:sbp_[0-9a-f]{40}|sb_secret_[\w-]{20,})"),
-    ("planetscale_token", ("pscale_",), r"pscale_(?:tkn|pw|oauth)_[\w-]{30,}"),
-    ("tailscale_key", ("tskey-",), r"tskey-[a-z]+-[A-Za-z0-9-]{20,}"),
-    ("new_relic_key", ("NRAK-",), r"NRAK-[A-Z0-9]{27}"),
-    ("postman_key", ("PMAK-",), r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
-    ("mailchimp_key", ("-us",), r"[0-9a-f]{32}-us\d{1,2}\b"),
-    ("mailgun_key", ("key-",), r"key-[0-9a-f]{32}\b"),
-    ("square_token", ("sq0",), r"sq0[a-z]{3}-[\w-]{22,}"),
-    ("replicate_token", ("r8_",), r"r8_[A-Za-z0-9]{37,}"),
-    ("groq_key", ("gsk_",), r"gsk_[A-Za-z0-9]{40,}"),
-    ("xai_key", ("xai-",), r"xai-[A-Za-z0-9]{60,}"),
-    ("discord_token", (), r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}"),
-)
 _KEYWORDS = (
     "password|passwd|passphrase|passcode|pwd|secret|token|credential|api key|api-key|api_key|apikey|access key"
     "|access-key|access_key|accesskey|private key|private_key|encryption_key|auth_key|signing_key|account_key|passwort"
@@ -315,24 +323,77 @@ _ASSIGNED = (
 _PRIVATE_KEY = (
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^-]*(?:-(?!----)[^-]*)*(?:-----END[A-Z0-9 ]{0,60}-----)?"
 )
-# As above, but words and identifiers fit these shapes too: the value (the last group) must look generated.
-_LOOSE_SECRETS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("private_key", ("PRIVATE KEY",), _PRIVATE_KEY),
-    ("url_password", ("://",), r"://([^\s/:@'\"<>`]{0,64}):([^\s/'\"<>`]{3,128})@"),
-    ("curl_password", ("curl",), r"\bcurl\b[^\n|;]{0,300}?\s(?:-u|--user)[ =]['\"]?([^\s:'\"]{1,64}):([^\s'\"]{4,99})"),
-    ("azure_signature", ("sig=",), r"[?&]sig=([A-Za-z0-9%+/]{40,}(?:%3D|=))"),
-    ("api_key", ("sk-",), r"(?<![A-Za-z0-9])(sk-[\w-]{20,})"),
-    ("authorization", ("earer ", "asic "), r"\b(?:[Bb]earer|[Bb]asic)\s+([\w.=+/~-]{16,})"),
-    ("assigned_secret", tuple(_KEYWORDS.split("|")), _ASSIGNED),
+# Kind, strings of which one must occur, shape. These shapes are nobody's words: what fits is a secret, unless it is
+# plainly a placeholder.
+_SECRETS: tuple[tuple[str, str, str], ...] = (
+    ("aws_access_key", "AKIA|ASIA|ABIA|ACCA", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b"),
+    ("github_token", "ghp_|gho_|ghu_|ghs_|ghr_", r"gh[pousr]_[A-Za-z0-9]{36,255}"),
+    ("github_token", "github_pat_", r"github_pat_\w{36,255}"),
+    (
+        "gitlab_token",
+        "pat-|ptt-|dt-|rt-|cbt-|oas-|ft-|imt-|agent-|soat-",
+        r"gl(?:pat|ptt|dt|rt|cbt|oas|ft|imt|agent|soat)-[\w-]{20,}",
+    ),
+    ("slack_token", "xox|xapp-", r"(?:xox[abceoprs]|xapp)[-.](?=[a-z.-]*\d)[A-Za-z0-9][A-Za-z0-9.-]{14,}"),
+    ("slack_webhook", "hooks.slack.com/", r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{20,})"),
+    ("stripe_key", "k_live_|k_test_|whsec_", r"(?:[sr]k_(?:live|test)_|whsec_)[A-Za-z0-9+/]{16,}"),
+    ("google_key", "AIza|GOCSPX-|ya29.", r"(?:AIza[\w-]{35}|GOCSPX-[\w-]{28}|ya29\.[\w-]{20,})"),
+    ("npm_token", "npm_", r"npm_[A-Za-z0-9]{36}"),
+    ("pypi_token", "pypi-", r"pypi-[\w-]{50,}"),
+    ("jwt", "eyJ", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
+    ("sendgrid_key", "SG.", r"SG\.[\w-]{16,32}\.[\w-]{32,64}"),
+    ("twilio_key", "SK", r"SK[0-9a-f]{32}\b"),
+    ("discord_webhook", "/api/webhooks/", r"discord(?:app)?\.com/api/webhooks/\d{15,20}/([\w-]{50,})"),
+    ("telegram_token", ":AA", r"\d{8,10}:AA[\w-]{32,35}"),
+    ("hugging_face_token", "hf_", r"hf_[A-Za-z0-9]{30,}"),
+    ("digitalocean_token", "_v1_", r"do[opr]_v1_[0-9a-f]{64}"),
+    ("azure_key", "AccountKey=|AccessKey=", r"(?:Account|SharedAccess)Key=([A-Za-z0-9+/]{40,88}={1,2})"),
+    ("azure_secret", "8Q~", r"[\w.~-]{3}8Q~[\w.~-]{31,34}"),
+    ("age_key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[0-9A-Z]{50,60}"),
+    ("ssh_key", "b3BlbnNzaC1rZXkt", r"b3BlbnNzaC1rZXkt[A-Za-z0-9+/=]{40,}"),
+    ("databricks_token", "dapi", r"dapi[0-9a-f]{32}\b"),
+    ("shopify_token", "shp", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}\b"),
+    ("vault_token", "hvs.|hvb.", r"hv[sb]\.[\w-]{24,}"),
+    ("linear_key", "lin_api_", r"lin_api_[A-Za-z0-9]{32,}"),
+    ("notion_token", "ntn_", r"ntn_[A-Za-z0-9]{40,}"),
+    ("grafana_token", "glsa_|glc_", r"(?:glsa|glc)_[A-Za-z0-9+/=_]{32,}"),
+    ("docker_token", "dckr_pat_", r"dckr_pat_[\w-]{24,}"),
+    ("supabase_key", "sbp_|sb_secret_", r"(?:sbp_[0-9a-f]{40}|sb_secret_[\w-]{20,})"),
+    ("planetscale_token", "pscale_", r"pscale_(?:tkn|pw|oauth)_[\w-]{30,}"),
+    ("tailscale_key", "tskey-", r"tskey-[a-z]+-[A-Za-z0-9-]{20,}"),
+    ("new_relic_key", "NRAK-", r"NRAK-[A-Z0-9]{27}"),
+    ("postman_key", "PMAK-", r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
+    ("mailchimp_key", "-us", r"[0-9a-f]{32}-us\d{1,2}\b"),
+    ("mailgun_key", "key-", r"key-[0-9a-f]{32}\b"),
+    ("square_token", "sq0", r"sq0[a-z]{3}-[\w-]{22,}"),
+    ("replicate_token", "r8_", r"r8_[A-Za-z0-9]{37,}"),
+    ("groq_key", "gsk_", r"gsk_[A-Za-z0-9]{40,}"),
+    ("xai_key", "xai-", r"xai-[A-Za-z0-9]{60,}"),
+    ("discord_token", "", r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}"),
 )
+# As above, but words and identifiers fit these shapes too: the value (the last group) must look generated.
+_LOOSE_SECRETS: tuple[tuple[str, str, str], ...] = (
+    ("private_key", "PRIVATE KEY", _PRIVATE_KEY),
+    ("url_password", "@", r"://([^\s/:@'\"<>`]{0,64}):([^\s/'\"<>`]{3,128})@"),
+    (
+        "curl_password",
+        "-u|--user",
+        r"\bcurl\b[^\n|;]{0,300}?\s(?:-u|--user)[ =]['\"]?([^\s:'\"]{1,64}):([^\s'\"]{4,99})",
+    ),
+    ("azure_signature", "sig=", r"[?&]sig=([A-Za-z0-9%+/]{40,}(?:%3D|=))"),
+    ("api_key", "sk-", r"(?<![A-Za-z0-9])(sk-[\w-]{20,})"),
+    ("authorization", "earer |asic ", r"\b(?:[Bb]earer|[Bb]asic)\s+([\w.=+/~-]{16,})"),
+    ("assigned_secret", _KEYWORDS, _ASSIGNED),
+)
+_SHORTEST_SECRET = 20  # of the shapes in `_SECRETS`
 _PLACEHOLDERS = (
     "xxxx|****|....|…|<|${|{{|$(|%(|example|placeholder|your|changeme|change-me|change_me|redacted|dummy|sample|insert"
     "|replace|fake-|fake_|todo|0000000000|1234567890|abcdefgh"
-)
+).split("|")
 _WEAK_PASSWORDS = (
     "password|passwd|pass|pwd|pw|secret|token|user|username|admin|root|guest|test|postgres|mysql|redis|rabbitmq|mongo"
     "|minio|key|api_key|apikey|access_token|personal_access_token|port"
-)
+).split("|")
 
 
 def find_secrets(text: str) -> list[tuple[int, int, str]]:
@@ -340,13 +401,15 @@ def find_secrets(text: str) -> list[tuple[int, int, str]]:
 
     Placeholders (`<token>`, `${TOKEN}`, `xxxx`, …), hashes, UUIDs and paths are none.
     """
-    folded = text.casefold()
+    folded, runs = text.casefold(), text.split()
+    longest = max(map(len, runs), default=0)
+    mixed = any(len(run) > 7 and any(map(str.isdigit, run)) and any(map(str.isalpha, run)) for run in runs)
     found: list[tuple[int, int, str]] = []
-    for kind, hints, shape in _SECRETS:
-        if any(hint in text for hint in hints) if hints else _holds_long_run(text):
+    for kind, hints, shape in _SECRETS if longest >= _SHORTEST_SECRET else ():
+        if any(hint in text for hint in hints.split("|")) if hints else longest > 57:
             found += _spans(kind, f"(?<![A-Za-z0-9])(?:{shape})", text)
     for kind, hints, shape in _LOOSE_SECRETS:
-        if any(hint in text or hint in folded for hint in hints):
+        if (mixed or kind.endswith("_password")) and any(hint in text or hint in folded for hint in hints.split("|")):
             found += _spans(kind, shape, text, loose=True)
     kept: list[tuple[int, int, str]] = []
     for start, end, kind in sorted(found, key=lambda span: (span[0], -span[1])):
@@ -364,18 +427,16 @@ def redact(text: str) -> str:
     return text
 
 
-def _holds_long_run(text: str) -> bool:
-    return any(len(run) > 57 and run.count(".") > 1 for run in text.split())
-
-
 def _spans(kind: str, shape: str, text: str, *, loose: bool = False) -> Iterator[tuple[int, int, str]]:
     import re
 
     for match in re.finditer(shape, text, re.ASCII):
         group = match.lastindex or 0
         value = match[group].rstrip(".,:)]}*") if loose else match[group]
-        if not any(mark in value.lower() for mark in _PLACEHOLDERS.split("|")) and (
-            not loose or _credible(kind, match, value)
+        if (
+            value
+            and not any(mark in value.lower() for mark in _PLACEHOLDERS)
+            and (not loose or _credible(kind, match, value))
         ):
             yield match.start(group), match.start(group) + len(value), kind
 
@@ -384,7 +445,7 @@ def _credible(kind: str, match: re.Match[str], value: str) -> bool:
     if kind == "private_key":
         return any(len(run) >= 24 for run in value.partition("KEY")[2].split())
     if kind in ("url_password", "curl_password"):
-        return value.lower() not in _WEAK_PASSWORDS.split("|") and value != match[1] and value[0] not in "$%{["
+        return value.lower() not in _WEAK_PASSWORDS and value != match[1] and value[0] not in "$%{["
     return kind == "azure_signature" or _looks_generated(value)
 
 
@@ -394,9 +455,8 @@ def _looks_generated(value: str) -> bool:
 
     if len(set(value)) < 6 or not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):
         return False
-    if any(mark in value for mark in "(){}$") or re.fullmatch(
-        r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", value
-    ):
+    uuid = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+    if any(mark in value for mark in "(){}$") or re.fullmatch(uuid, value):
         return False
     parts = re.split(r"[^A-Za-z0-9]+", value)
     return not all(re.fullmatch(r"\d{0,4}[A-Za-z]*\d{0,4}|\d+", part) for part in parts)
@@ -413,15 +473,14 @@ def _row(tool: str, store: str, texts: str = "", **more: object) -> dict[str, ob
 # list; several are given with spaces between). Further fields: `title` goes before the text; `key` is the store's
 # name for the item and `id` its id; `old` is text that an edit replaces; `operation` is write, update, delete or
 # ignore; `when` names arguments that must have one of some values, null for absent; `optional` lets calls without
-# texts pass; `join` makes all texts one; `taken` is where the tool's answer gives the keys of what it stored, for tools
-# that skip what they do not take. The tool is the last part of `mcp__<server>__<tool>`. The first row that fits the
-# arguments is used. Rows in a user's configuration file have the same shape and go first.
+# texts pass; `join` makes all texts one. The tool is the last part of `mcp__<server>__<tool>`. The first row that fits
+# the arguments is used. Rows in a user's configuration file have the same shape and go first.
+# fmt: off
 TOOLS: tuple[dict[str, object], ...] = (
-    _row("create_entities", "memory", "entities[].observations[]", key="entities[].name", taken="entities[].name"),
+    _row("create_entities", "memory", "entities[].observations[]", key="entities[].name"),
     _row("add_observations", "memory", "observations[].contents[]", key="observations[].entityName"),
     _row("delete_entities", "memory", key="entityNames[]", operation="delete"),
-    _row("delete_observations", "memory", "deletions[].observations[]", operation="delete",
-         key="deletions[].entityName"),
+    _row("delete_observations", "memory", "deletions[].observations[]", operation="delete"),
     _row("mem_save", "engram", "content observation", title="title", key="topic_key"),
     _row("mem_update", "engram", "content", title="title", key="topic_key", id="id", operation="update", optional=True),
     _row("mem_session_summary", "engram", "content"),
@@ -476,14 +535,10 @@ TOOLS: tuple[dict[str, object], ...] = (
     _row("observation_add", "claude-mem", "content"),
     _row("create_long_term_memories", "redis", "memories[].text", id="memories[].id"),
     _row("edit_long_term_memory", "redis", "text", id="memory_id", operation="update", optional=True),
-    *(
-        _row(tool, "unknown", "content text fact memory")
-        for tool in (
-            *("remember", "save_memory", "memory_save", "create_memory", "memory_create"),
-            *("omega_store", "store_fact"),
-        )
-    ),
-)  # fmt: skip
+    *(_row(tool, "unknown", "content text fact memory") for tool in (
+        "remember", "save_memory", "memory_save", "create_memory", "memory_create", "omega_store", "store_fact")),
+)
+# fmt: on
 FILE_TOOLS = ("Write", "Edit", "MultiEdit")
 SHELL_TOOLS = ("Bash", "PowerShell")
 MAXIMUM_CANDIDATES = 64
@@ -491,7 +546,7 @@ _UNKNOWN_SHAPE = "its arguments have no known shape"
 
 
 class Candidate:
-    """A text on its way into a store; what is not for `review` (headings, index lines) only meets the patterns."""
+    """A text on its way into a store; what is not for `review` (headings, pointers) only meets patterns and secrets."""
 
     __slots__ = ("key", "review", "store_id", "text")
 
@@ -502,13 +557,11 @@ class Candidate:
 class Call:
     """A memory tool call: its store, its operation and its candidates; `problem` says what could not be read."""
 
-    __slots__ = ("candidates", "operation", "problem", "store", "tool")
+    __slots__ = ("candidates", "operation", "problem", "store")
 
-    def __init__(
-        self, store: str, tool: str, operation: str, candidates: list[Candidate] | None = None, problem: str = ""
-    ) -> None:
-        self.store, self.tool, self.operation, self.problem = store, tool, operation, problem
-        self.candidates = candidates or []
+    def __init__(self, store: str = "unknown", operation: str = "write", problem: str = "") -> None:
+        self.store, self.operation, self.problem = store, operation, problem
+        self.candidates: list[Candidate] = []
 
     @property
     def texts(self) -> list[Candidate]:
@@ -518,146 +571,114 @@ class Call:
 
 def extract(tool_name: str, tool_input: object, cwd: str, tools: Sequence[Mapping[str, object]] = TOOLS) -> Call | None:
     """Read a tool call: what it would store, and where. None if it is no memory tool or stores nothing."""
+    arguments = _mapping(tool_input)
     if tool_name in FILE_TOOLS or tool_name in SHELL_TOOLS:
-        arguments = _parsed(tool_input, dict)
-        reader = _file_call if tool_name in FILE_TOOLS else _shell_call
-        call = reader(tool_name, arguments, cwd) if isinstance(arguments, dict) else None
-        return call if call and (call.candidates or call.problem) else None
-    rows = _rows_of(tool_name, tools)
-    arguments = _parsed(tool_input, dict) if rows else None
-    fitting = [row for row in rows if _applies(row, arguments)]
-    if not fitting or fitting[0].get("operation") == "ignore":
+        call = (_file_call if tool_name in FILE_TOOLS else _shell_call)(tool_name, arguments, cwd)
+        return call if call.candidates or call.problem else None
+    rows = [row for row in _rows_of(tool_name, tools) if _applies(row, arguments)]
+    if not rows or rows[0].get("operation") == "ignore":
         return None
-    for row in fitting:
-        call = _read_row(row, tool_name, arguments)
-        if call is not None:
+    for row in rows:
+        call, known = _read_row(row, arguments)
+        if known:
             return call if call.candidates or call.problem else None
-    if any(row.get("optional") for row in fitting):
-        return None
-    store, operation = str(fitting[0].get("store") or "unknown"), str(fitting[0].get("operation") or "write")
-    return Call(store, tool_name, operation, problem=_UNKNOWN_SHAPE)
+    call, _ = _read_row(rows[0], {})
+    call.problem = _UNKNOWN_SHAPE
+    return None if any(row.get("optional") for row in rows) else call
 
 
 def _rows_of(tool_name: str, tools: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
     """Rows for the longest part of the name that has any: names of servers and of tools may hold `__` themselves."""
     name = _plain_name(tool_name)
-    while name:
+    rows: list[Mapping[str, object]] = []
+    while name and not rows:
         rows = [row for row in tools if _plain_name(row.get("tool")) == name]
-        if rows:
-            return rows
         name = name.partition("__")[2]
-    return []
+    return rows
 
 
 def _plain_name(name: object) -> str:
-    return name.lower().replace("-", "_") if isinstance(name, str) else ""
+    return _string(name).lower().replace("-", "_")
 
 
-def _applies(row: Mapping[str, object], arguments: object) -> bool:
-    when = row.get("when")
-    if not isinstance(when, dict) or not isinstance(arguments, dict):
-        return True
-    return all(isinstance(values, list) and arguments.get(name) in values for name, values in when.items())
+def _applies(row: Mapping[str, object], arguments: Mapping[str, object]) -> bool:
+    return all(arguments.get(name) in _items(values) for name, values in _mapping(row.get("when")).items())
 
 
-def _read_row(row: Mapping[str, object], tool_name: str, arguments: object) -> Call | None:
-    """Read a call by one row; None if none of the row's texts is among the arguments."""
-    operation = str(row.get("operation") or "write")
-    paths = _paths(row.get("texts")) or (
-        _paths(row.get("key")) or _paths(row.get("id")) if operation == "delete" else []
-    )
-    call = Call(str(row.get("store") or "unknown"), tool_name, operation)
-    known = False
-    for path in paths:
-        known = known or (isinstance(arguments, dict) and arguments.get(path[0]) is not None)
+def _read_row(row: Mapping[str, object], arguments: dict[str, object]) -> tuple[Call, bool]:
+    """Read a call by one row; also whether the arguments are those that the row is about."""
+    call, known = Call(str(row.get("store") or "unknown"), str(row.get("operation") or "write")), False
+    if call.operation == "delete" and not row.get("texts"):
+        for field in ("key", "id"):
+            found = [text for path in _paths(row.get(field)) for text, _ in _walk(arguments, path, ()) if text]
+            call.candidates += [Candidate("", *([text] if field == "key" else ["", text])) for text in found]
+        return call, bool(call.candidates)
+    for path in _paths(row.get("texts")):
+        known = known or arguments.get(path[0]) is not None
         for text, indices in _walk(arguments, path, ()):
-            if text is None:
-                call.problem = _UNKNOWN_SHAPE
-            elif text.strip():
-                call.candidates.append(_candidate(row, arguments, text, indices))
+            candidate = _candidate(row, arguments, text or "", indices)
+            call.candidates += [candidate] if candidate.text.strip() else []
+            call.problem = call.problem if text is not None else _UNKNOWN_SHAPE
     if row.get("join") and call.candidates:
         call.candidates = [Candidate("\n".join(candidate.text for candidate in call.candidates))]
-    call.candidates = [candidate for candidate in call.candidates if candidate.text.strip()]
-    if not row.get("texts"):
-        for candidate in call.candidates:
-            candidate.text = ""  # what is deleted by its name or id has no text here
-    return call if known else None
+    return call, known
 
 
 def _candidate(row: Mapping[str, object], arguments: object, text: str, indices: tuple[int, ...]) -> Candidate:
     def pick(field: str) -> str:
         return next(filter(None, (_follow(arguments, path, indices) for path in _paths(row.get(field)))), "")
 
-    if old := pick("old"):
+    old, title = pick("old"), pick("title").strip()
+    if old:
         text = "\n".join(added_lines(old, text)).strip()
-    title = pick("title").strip()
-    if title and text and not text.startswith(title):
+    if title and text.strip() and not text.startswith(title):
         text = f"{title}\n{text}"
     return Candidate(text, _clip(pick("key"), 500), _clip(pick("id"), 500))
 
 
 def _paths(value: object) -> list[list[str]]:
     """Parse paths: `a[].b c` gives `[["a", "[]", "b"], ["c"]]`."""
-    names = value.split() if isinstance(value, str) else value if isinstance(value, list) else []
+    names = value.split() if isinstance(value, str) else _items(value)
     return [name.replace("[]", ".[]").split(".") for name in names if isinstance(name, str) and name]
-
-
-def _parsed(value: object, kind: type) -> object:
-    """The value itself, or what it holds as JSON if it is a string and that gives the wanted kind."""
-    if isinstance(value, str) and value.strip()[:1] in ("{", "["):
-        try:
-            parsed = loads(value)
-        except ValueError:
-            return value
-        return parsed if isinstance(parsed, kind) else value
-    return value
 
 
 def _walk(value: object, path: list[str], indices: tuple[int, ...]) -> Iterator[tuple[str | None, tuple[int, ...]]]:
     """Texts at a path, each with the list positions on the way to it; None for what has another shape."""
-    if value is None:
-        return
-    if not path:
-        if isinstance(value, list):
-            for item in value:
-                yield from _walk(item.get("text") if isinstance(item, dict) else item, [], indices)
-        else:
-            text = str(value) if isinstance(value, int) else value
-            yield (text if isinstance(text, str) else None), indices
-        return
-    value = _parsed(value, list if path[0] == "[]" else dict)
-    if path[0] == "[]":
+    if not path and isinstance(value, list):
+        for item in value:
+            yield from _walk(item.get("text") if isinstance(item, dict) else item, [], indices)
+    elif not path and value is not None:
+        yield (str(value) if isinstance(value, (str, int)) else None), indices
+    elif path and path[0] == "[]":
         # A lone item stands for a list of one.
-        for index, item in enumerate(value if isinstance(value, list) else [value]):
+        for index, item in enumerate(_items(_unpacked(value, list))):
             yield from _walk(item, path[1:], (*indices, index))
-    elif isinstance(value, dict):
-        yield from _walk(value.get(path[0]), path[1:], indices)
-    else:
-        yield None, indices
+    elif path and value is not None:
+        value = _unpacked(value, dict)
+        if isinstance(value, dict):
+            yield from _walk(value.get(path[0]), path[1:], indices)
+        else:
+            yield None, indices
 
 
 def _follow(value: object, path: list[str], indices: tuple[int, ...]) -> str:
     """Text at a path through the given list positions; empty if there is none."""
     remaining = iter(indices)
     for part in path:
-        value = _parsed(value, list if part == "[]" else dict)
-        if part == "[]" and isinstance(value, list):
-            index = next(remaining, 0)
-            value = value[index] if index < len(value) else None
-        elif part != "[]":
-            value = value.get(part) if isinstance(value, dict) else None
-    return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
+        if part == "[]":
+            items, index = _items(_unpacked(value, list)), next(remaining, 0)
+            value = items[index] if index < len(items) else None
+        else:
+            value = _mapping(value).get(part)
+    return str(value) if isinstance(value, (str, int)) else ""
 
 
 # --- files ------------------------------------------------------------------------------------------------------
 
 _INSTRUCTION_FILES = ("claude.md", "claude.local.md", "agents.md", "gemini.md")
 # Below these folders of a project, files of those names are samples or copies, which no agent reads as its own.
-_SAMPLES = frozenset(
-    ("node_modules", "site-packages", "vendor", "fixtures", "testdata", "templates", "examples", "dist")
-)
-_FEW_CHARACTERS = 16
-_DOCUMENT_LINES = 10
+_SAMPLES = frozenset("node_modules|site-packages|vendor|fixtures|testdata|templates|examples|dist".split("|"))
+_FEW_CHARACTERS, _DOCUMENT_LINES = 16, 10
 
 
 def memory_file(path: str, cwd: str) -> str:
@@ -678,37 +699,36 @@ def memory_file(path: str, cwd: str) -> str:
     if kind == "rules":
         return "instructions"
     own = kind in ("memory", "agent-memory", "agent-memory-local") or (kind == "projects" and "memory" in inside)
-    if own or "memory-bank" in folders or (".serena" in folders and "memories" in folders):
-        return "memory"
-    if name == "memory.md" and ("memory" in folders or folders[-1:] == [".claude"]):
-        return "memory"
-    at_top = name == "memory.md" and os.path.dirname(os.path.realpath(os.path.join(cwd, path))) == Place(cwd).top
-    return "memory" if at_top else ""
+    index = name == "memory.md" and ("memory" in folders or folders[-1:] == [".claude"] or _at_top(path, cwd))
+    bank = "memory-bank" in folders or (".serena" in folders and "memories" in folders)
+    return "memory" if own or index or bank else ""
 
 
-def memory_paths(tool_name: str, tool_input: object, cwd: str) -> list[str]:
-    """Memory files that a call of a file or shell tool writes to."""
-    arguments = _parsed(tool_input, dict)
-    if not isinstance(arguments, dict):
-        return []
-    if tool_name in SHELL_TOOLS:
-        return [path for path, _, _ in _shell_writes(tool_name, arguments.get("command"), cwd)]
-    path = arguments.get("file_path")
-    return [path] if isinstance(path, str) and memory_file(path, cwd) else []
+def _at_top(path: str, cwd: str) -> bool:
+    return os.path.dirname(os.path.realpath(os.path.join(cwd, path))) == Place(cwd).top
 
 
 def _folders(path: str) -> list[str]:
     return [part for part in path.lower().replace("\\", "/").split("/") if part not in ("", ".")]
 
 
+def memory_paths(tool_name: str, tool_input: object, cwd: str) -> list[str]:
+    """Memory files that a call of a file or shell tool writes to."""
+    arguments = _mapping(tool_input)
+    if tool_name in SHELL_TOOLS:
+        return [path for path, _, _ in _shell_writes(tool_name, arguments.get("command"), cwd)]
+    path = _string(arguments.get("file_path"))
+    return [path] if memory_file(path, cwd) else []
+
+
 def _file_call(tool_name: str, arguments: dict[str, object], cwd: str) -> Call:
-    call = Call("files", tool_name, "write")
-    edits = _parsed(arguments.get("edits"), list) if tool_name == "MultiEdit" else [arguments]
+    call = Call("files")
+    whole = tool_name == "Write"
     for path in memory_paths(tool_name, arguments, cwd):
         before = read_file(os.path.join(cwd, path))
-        for edit in edits if isinstance(edits, list) else [None]:
-            new = edit.get("content" if tool_name == "Write" else "new_string") if isinstance(edit, dict) else None
-            old = before if tool_name == "Write" else edit.get("old_string") if isinstance(edit, dict) else None
+        edits = _items(_unpacked(arguments.get("edits"), list)) if tool_name == "MultiEdit" else [arguments]
+        for edit in map(_mapping, edits):
+            new, old = edit.get("content" if whole else "new_string"), before if whole else edit.get("old_string")
             if isinstance(new, str) and isinstance(old, str):
                 _add_file_text(call, path, cwd, before=before, old=old, new=new)
             else:
@@ -718,26 +738,20 @@ def _file_call(tool_name: str, arguments: dict[str, object], cwd: str) -> Call:
 
 def _add_file_text(call: Call, path: str, cwd: str, *, before: str, old: str, new: str) -> None:
     """Add candidates for what a file gains when `old` becomes `new`, where `before` is all that it held."""
-    kind, key = memory_file(path, cwd), _file_key(path, cwd)
+    full, top = os.path.realpath(os.path.join(cwd, path)), Place(cwd).top + os.sep
+    # The file as its project sees it: folders of this machine are nobody's business.
+    key = (full[len(top) :] if full.startswith(top) else "/".join(full.split(os.sep)[-2:])).replace(os.sep, "/")
     front, body = _front_matter(new)
     lines = added_lines(old, body, before)
-    texts, rest = _pieces(lines, index=_folders(path)[-1] == "memory.md")
-    if kind == "instructions" and not before and len(list(filter(str.strip, lines))) >= _DOCUMENT_LINES:
+    texts, rest = _pieces(lines, index=key.lower().endswith("memory.md"))
+    if not before and memory_file(path, cwd) == "instructions" and sum(map(bool, lines)) >= _DOCUMENT_LINES:
         # A project's instructions written in one go are a document, of which each part need not be a memory.
         texts, rest = [], lines
     if _surplus(old, new):
         call.operation = "update"
+    remainder = "\n".join([*front, *rest]).strip()
     call.candidates += [Candidate(text, key) for text in texts]
-    if remainder := "\n".join([*front, *rest]).strip():
-        call.candidates.append(Candidate(remainder, key, review=False))
-
-
-def _file_key(path: str, cwd: str) -> str:
-    """A file's path as its project sees it, without the folders of this machine."""
-    full, top = os.path.realpath(os.path.join(cwd, path)), Place(cwd).top
-    if full.startswith(top + os.sep):
-        return full[len(top) + 1 :].replace(os.sep, "/")
-    return "/".join(full.replace("\\", "/").split("/")[-2:])
+    call.candidates += [Candidate(remainder, key, review=False)] if remainder else []
 
 
 def _surplus(text: str, other: str) -> list[str]:
@@ -756,8 +770,8 @@ def _surplus(text: str, other: str) -> list[str]:
 def added_lines(old: str, new: str, before: str = "") -> list[str]:
     """Lines of `new` that are in neither `old` nor `before`, with the others left blank.
 
-    Lines that go on where one of `old` ended are reduced to what was added. None for a deletion, a move, or a change
-    of a few characters.
+    Lines that hold one of `old` are reduced to what was added to it. None for a deletion, a move, or a change of a few
+    characters.
     """
     novel, gone = _surplus(new, old), _surplus(old, new)
     if not novel or (len(novel) <= len(gone) and sum(map(len, novel)) <= _FEW_CHARACTERS):
@@ -767,7 +781,7 @@ def added_lines(old: str, new: str, before: str = "") -> list[str]:
     lines = []
     for line in new.splitlines():
         fragment = "" if line.strip() in known else line
-        shared = next((part for part in replaced if part in fragment), "") if fragment else ""
+        shared = next((part for part in replaced if part in fragment), "")
         lines.append(fragment.replace(shared, "", 1) if shared else fragment)
     return lines
 
@@ -775,16 +789,16 @@ def added_lines(old: str, new: str, before: str = "") -> list[str]:
 def _front_matter(text: str) -> tuple[list[str], str]:
     """Lines of the front matter, and the text after it."""
     lines = text.splitlines()
-    if lines and lines[0].strip() == "---" and "---" in (line.strip() for line in lines[1:]):
-        end = next(index for index, line in enumerate(lines) if index and line.strip() == "---")
-        return lines[1:end], "\n".join(lines[end + 1 :])
+    marks = [number for number, line in enumerate(lines) if line.strip() == "---"][:2]
+    if len(marks) == 2 and marks[0] == 0:
+        return lines[1 : marks[1]], "\n".join(lines[marks[1] + 1 :])
     return [], text
 
 
 def _bullet(line: str) -> str:
     """Text of a bullet at the margin; empty if the line is none."""
     marker, _, text = line.partition(" ")
-    return text.strip() if marker in ("-", "*", "+") or (marker[:-1].isdigit() and marker[-1:] in ".)") else ""
+    return text.strip() if marker in ("-", "*", "+") or (marker[:-1].isdigit() and marker[-1] in ".)") else ""
 
 
 def _pieces(lines: list[str], *, index: bool) -> tuple[list[str], list[str]]:
@@ -795,16 +809,16 @@ def _pieces(lines: list[str], *, index: bool) -> tuple[list[str], list[str]]:
     bullets: list[str] = []
     prose: list[str] = []
     rest: list[str] = []
-    block: list[str] | None = None
+    block: list[str] = rest
     fenced = False
     for line in lines:
         bare, bullet = line.strip(), "" if fenced else _bullet(line)
         fenced ^= bare.startswith("```")
         if not bare:
-            block = block if block is bullets or (block and block[-1].endswith((":", "："))) else None
+            block = rest if block is prose and not prose[-1].endswith((":", "：")) else block
         elif bare.startswith("#") and not fenced:
             rest.append(bare)
-            block = None
+            block = rest
         elif bullet and index and (bullet.startswith("[") or ".md" in bullet.split()[0]):
             rest.append(bullet)
         elif bullet and block is not prose:
@@ -830,25 +844,24 @@ _STASHED = "\x02"
 
 
 def _shell_call(tool_name: str, arguments: dict[str, object], cwd: str) -> Call:
-    call = Call("files", tool_name, "write")
+    call = Call("files")
     for path, text, appends in _shell_writes(tool_name, arguments.get("command"), cwd):
+        before = read_file(path)
         if text is None or "$(" in text:
             call.problem = "the command does not show the text that it writes"
         else:
-            before = read_file(path)
             _add_file_text(call, path, cwd, before=before, old="" if appends else before, new=text)
     return call
 
 
 def _shell_writes(tool_name: str, command: object, cwd: str) -> list[tuple[str, str | None, bool]]:
     """Memory files that a command writes to, each with the text, if it can be read, and whether that is appended."""
-    if not isinstance(command, str) or ".md" not in command.lower() or len(command) > _MAXIMUM_FILE:
-        return []
-    if not any(word in command.lower() for word in (">", "tee", "sed", *_FILE_WRITERS)):
+    folded = _string(command).lower()
+    if ".md" not in folded or not any(word in folded for word in (">", "tee", "sed", *_FILE_WRITERS)):
         return []
     writes: list[tuple[str, str | None, bool]] = []
     text: str | None = None
-    for stage, piped in _shell_stages(command, "`" if tool_name == "PowerShell" else "\\"):
+    for stage, piped in _shell_stages(_string(command), "`" if tool_name == "PowerShell" else "\\"):
         if stage[:1] == ["cd"] and len(stage) == 2:
             cwd = os.path.join(cwd, os.path.expanduser(stage[1]))
         text, targets = _read_stage(stage, text if piped else None)
@@ -921,16 +934,12 @@ def _output(words: list[str], name: str, arguments: list[str], piped: str | None
         flagged = arguments[:1] and arguments[0] in ("-n", "-e", "-ne", "-en")
         return " ".join(arguments[1:] if flagged else arguments).replace("\\n", "\n")
     if name == "printf":
-        return _printf(arguments)
+        values = iter(arguments[1:])
+        parts = "".join(arguments[:1]).replace("\\n", "\n").split("%s")
+        return parts[0] + "".join(next(values, "") + part for part in parts[1:]) + "\n".join(["", *values])
     if name == "cat" and not arguments:
         return piped
     return words[0] if len(words) == 1 and " " in words[0] else None  # PowerShell puts out a lone string
-
-
-def _printf(arguments: list[str]) -> str:
-    values = iter(arguments[1:])
-    parts = "".join(arguments[:1]).replace("\\n", "\n").split("%s")
-    return parts[0] + "".join(next(values, "") + part for part in parts[1:]) + "\n".join(["", *values])
 
 
 # --- project identity -------------------------------------------------------------------------------------------
@@ -946,7 +955,7 @@ _HOST_ALIASES = {
 
 
 class Place:
-    """Where a call was made: the project's top folder, its git folder and its `.bouncer.json`, if it has them."""
+    """Where a call is made: the project's top folder, its git folder and its `.bouncer.json`, if it has them."""
 
     __slots__ = ("git", "settings", "top")
 
@@ -955,16 +964,22 @@ class Place:
         self.top, self.git, self.settings = folder, "", ""
         home = os.path.expanduser("~")
         while True:
-            settings = os.path.join(folder, PROJECT_FILE)
+            settings, git = os.path.join(folder, PROJECT_FILE), os.path.join(folder, ".git")
             if not self.settings and os.path.isfile(settings):
                 self.top, self.settings = folder, settings
-            git = os.path.join(folder, ".git")
             if os.path.exists(git):
                 self.top, self.git = folder, git
             parent = os.path.dirname(folder)
             if self.git or folder in (parent, home):
                 return
             folder = parent
+
+    def read_settings(self) -> dict[str, object] | None:
+        """Contents of the project's file; None if it holds no JSON object."""
+        if not self.settings:
+            return {}
+        content = _unpacked(read_file(self.settings), dict)
+        return content if isinstance(content, dict) else None
 
 
 def project_identity(cwd: str) -> str:
@@ -974,9 +989,10 @@ def project_identity(cwd: str) -> str:
     path, which tells folders of equal name apart.
     """
     place = Place(cwd)
-    name = project_file(place)[0].get("project")
-    if isinstance(name, str) and name.strip():
-        return _clip(" ".join("".join(filter(str.isprintable, name)).split()), 200)
+    name = _string((place.read_settings() or {}).get("project"))
+    name = " ".join("".join(filter(str.isprintable, name)).split())
+    if name:
+        return _clip(name, 200)
     common = _git_common_folder(place.git)
     remote = _remote_url(read_file(os.path.join(common, "config"))) if common else ""
     if remote and not _is_local(remote):
@@ -988,20 +1004,15 @@ def project_identity(cwd: str) -> str:
 
 def canonical_remote(url: str) -> str:
     """Reduce a git remote to `host/path`: its ssh, scp-like and https spellings give one result."""
-    address = url.strip().replace("\\", "/")
-    if "://" in address:
-        address = address.partition("://")[2]
-        host, _, path = address.partition("/")
-    else:
-        host, _, path = address.partition(":")
+    address = url.strip().replace("\\", "/").partition("?")[0]
+    full = "://" in address
+    host, _, path = address.rpartition("://")[2].partition("/" if full else ":")
     host = host.rpartition("@")[2].lower()
     if ":" in host.rpartition("]")[2]:
         host = host.rpartition(":")[0]
     host = _HOST_ALIASES.get(host, host)
-    parts = [part for part in path.partition("?")[0].lower().split("/") if part not in ("", "~")]
-    if host == "dev.azure.com":
-        parts = [part for part in parts if part not in ("v3", "_git")]
-    path = "/".join(parts)
+    dropped = ("", "~", "v3", "_git") if host == "dev.azure.com" else ("", "~")
+    path = "/".join(part for part in path.lower().split("/") if part not in dropped)
     return f"{host}/{path.removesuffix('.git')}"
 
 
@@ -1013,22 +1024,10 @@ def read_file(path: str) -> str:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode) or status.st_size > _MAXIMUM_FILE:
             return ""
-        with open(path, encoding="utf-8-sig", errors="replace") as file:
-            return file.read(_MAXIMUM_FILE)
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(_MAXIMUM_FILE).lstrip("\ufeff")
     except (OSError, ValueError):
         return ""
-
-
-def project_file(place: Place) -> tuple[dict[str, object], str]:
-    """Contents of the project's file, and what is wrong with it, if anything."""
-    text = read_file(place.settings) if place.settings else ""
-    if not text:
-        return {}, ""
-    try:
-        content = loads(text)
-    except ValueError:
-        content = None
-    return (content, "") if isinstance(content, dict) else ({}, f"{PROJECT_FILE} of the project holds no JSON object")
 
 
 def _git_common_folder(git: str) -> str:
@@ -1039,8 +1038,7 @@ def _git_common_folder(git: str) -> str:
     if kind.strip() != "gitdir":
         return ""
     folder = os.path.join(os.path.dirname(git), target.strip())
-    common = read_file(os.path.join(folder, "commondir")).strip()
-    return os.path.realpath(os.path.join(folder, common))
+    return os.path.realpath(os.path.join(folder, read_file(os.path.join(folder, "commondir")).strip()))
 
 
 def _remote_url(config: str) -> str:
@@ -1063,15 +1061,15 @@ def _is_local(remote: str) -> bool:
 
 
 def _folder_name(path: str) -> str:
-    import binascii
-
     path = os.path.realpath(path)
     name = os.path.basename(path)
-    return _clip(name.removesuffix(".git"), 180) + f"-{binascii.crc32(os.fsencode(path)):08x}"
+    return f"{_clip(name.removesuffix('.git'), 180)}-{_checksum(path)}"
 
 
-def _clip(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
+def _checksum(text: str) -> str:
+    import binascii
+
+    return f"{binascii.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
 
 # --- configuration ----------------------------------------------------------------------------------------------
@@ -1105,10 +1103,10 @@ class Config:
         self.problems: list[str] = []
 
     def take(self, name: str, value: object, source: str) -> None:
-        """Set one of `_SETTINGS` if its value is fit, else note the problem (without the value: it may be a key)."""
+        """Set one of `_SETTINGS` if the value is fit, else note the problem (without the value: it may be a key)."""
         try:
             setattr(self, name, _SETTINGS[name](value))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             self.problems.append(f"{source}: {name} {error}")
 
 
@@ -1129,10 +1127,11 @@ def load_config(cwd: str, environ: Mapping[str, str] = os.environ) -> Config:
         if name in _SETTINGS:
             config.take(name, value, config.user_file)
         elif name not in ("patterns", "enabled_rules", "disabled_rules", "tools"):
-            config.problems.append(f"{config.user_file}: {name} is no setting")
-    for name, variable in _VARIABLES.items():
+            config.problems.append(f"{config.user_file}: {_clip(name, 40)} is no setting")
+    for name in ("url", "key", "on_failure", "deadline", "reminder", "level"):
+        variable = f"MEMORY_BOUNCER_{name.upper()}"
         if environ.get(variable):
-            config.take(name, environ[variable], variable)
+            config.take("deadline_seconds" if name == "deadline" else name, environ[variable], variable)
     _choose_rules(config, user)
     _add_tools(config, user.get("tools"))
     _read_project_file(config, Place(cwd))
@@ -1146,21 +1145,14 @@ def state_folder(environ: Mapping[str, str] = os.environ) -> str:
 
 def _base_folder(environ: Mapping[str, str], variable: str, windows_variable: str, default: str) -> str:
     base = environ.get(windows_variable if os.name == "nt" else variable, "")
-    if not os.path.isabs(base):
-        base = os.path.join(os.path.expanduser("~"), default)
-    return os.path.join(base, "memory-bouncer")
+    return os.path.join(base if os.path.isabs(base) else os.path.expanduser(f"~/{default}"), "memory-bouncer")
 
 
 def _read_user_file(config: Config) -> dict[str, object]:
-    if not os.path.exists(config.user_file):
-        return {}
-    try:
-        content = loads(read_file(config.user_file))
-    except ValueError:
-        content = None
+    content = _unpacked(read_file(config.user_file), dict) if os.path.exists(config.user_file) else {}
     if isinstance(content, dict):
         return content
-    config.broken = f"{config.user_file} holds no JSON object that can be read: defaults apply"
+    config.broken = f"{config.user_file} holds no JSON object that can be read: defaults apply."
     config.problems.append(config.broken)
     return {}
 
@@ -1176,11 +1168,8 @@ def _word(*words: str) -> Callable[[object], object]:
 
 def _number(kind: type, low: float, high: float) -> Callable[[object], object]:
     def check(value: object) -> object:
-        try:
-            number = kind(value)
-        except (TypeError, ValueError, OverflowError):
-            number = None
-        if number is None or isinstance(value, bool) or not low <= number <= high:
+        number = kind(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
+        if number is None or not low <= number <= high:
             raise ValueError(f"must be a number from {low:g} to {high:g}")
         return number
 
@@ -1194,7 +1183,7 @@ def _printable(value: object) -> object:
 
 
 def _address(value: object) -> object:
-    split_url(_printable(value))
+    split_url(str(_printable(value)))
     return value
 
 
@@ -1208,38 +1197,26 @@ _SETTINGS: dict[str, Callable[[object], object]] = {
     "minimum_words": _number(int, 0, _MOST_WORDS),
     "maximum_characters": _number(int, 100, MAXIMUM_TEXT),
 }
-_VARIABLES = {
-    "url": "MEMORY_BOUNCER_URL",
-    "key": "MEMORY_BOUNCER_KEY",
-    "on_failure": "MEMORY_BOUNCER_ON_FAILURE",
-    "deadline_seconds": "MEMORY_BOUNCER_DEADLINE",
-    "reminder": "MEMORY_BOUNCER_REMINDER",
-    "level": "MEMORY_BOUNCER_LEVEL",
-}
 
 
 def _choose_rules(config: Config, user: Mapping[str, object]) -> None:
-    on, off = (_items(user.get(field)) for field in ("enabled_rules", "disabled_rules"))
-    known = {rule.id for rule in RULES}
+    on, off = _items(user.get("enabled_rules")), _items(user.get("disabled_rules"))
+    known = [rule.id for rule in RULES]
     config.problems += [f"{config.user_file}: there is no rule {name!r}" for name in [*on, *off] if name not in known]
     config.rules = tuple(rule for rule in RULES if (rule.default or rule.id in on) and rule.id not in off)
     _add_patterns(config, user.get("patterns"), config.user_file)
 
 
-def _items(value: object) -> list[object]:
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
 def _add_patterns(config: Config, patterns: object, source: str) -> None:
     for item in _items(patterns):
-        entry = {"pattern": item} if isinstance(item, str) else item if isinstance(item, dict) else {}
-        pattern, reason = entry.get("pattern"), entry.get("reason", "session_summary")
+        entry = {"pattern": item} if isinstance(item, str) else _mapping(item)
+        pattern, reason = entry.get("pattern"), str(entry.get("reason", "session_summary"))
         name = _clip(str(entry.get("id") or pattern), 80)
-        fault = _pattern_fault(pattern) if reason in REASONS else f"{reason!r} is no reason code"
+        fault = _pattern_fault(pattern) if reason in REASONS else f"{reason} is no reason code"
         if fault:
             config.problems.append(f"{source}: the pattern {name!r} is left out: {fault}")
         else:
-            config.user_rules += (Rule(name, str(reason), "", str(pattern)),)
+            config.user_rules += (Rule(name, reason, "", str(pattern)),)
 
 
 def _pattern_fault(pattern: object) -> str:
@@ -1268,9 +1245,10 @@ def _add_tools(config: Config, rows: object) -> None:
 
 
 def _read_project_file(config: Config, place: Place) -> None:
-    content, problem = project_file(place)
-    floor = config.minimum_words
-    config.problems += [problem] if problem else []
+    content, floor = place.read_settings(), config.minimum_words
+    if content is None:
+        config.problems.append(f"{PROJECT_FILE} of the project holds no JSON object")
+        return
     for name, value in content.items():
         if name == "minimum_words":
             config.take(name, value, PROJECT_FILE)
@@ -1281,28 +1259,15 @@ def _read_project_file(config: Config, place: Place) -> None:
 
 
 def _cached_policy(config: Config) -> dict[str, object]:
-    """What the service last said of the project: settings, and texts for reasons."""
-    try:
-        cached = _mapping(_mapping(loads(read_file(_policy_path(config)))).get("policy"))
-    except ValueError:
-        return {}
-    texts = {code: text for code, text in _mapping(cached.get("reasons")).items() if code in REASONS}
-    config.reasons = {**REASONS, **{code: _clip(text, 400) for code, text in texts.items() if isinstance(text, str)}}
-    return {name: cached[name] for name in ("level", "minimum_words", "maximum_characters") if name in cached}
+    """What the service last said of the project: settings, and its texts for reasons."""
+    policy = _mapping(_mapping(read_file(_policy_path(config))).get("policy"))
+    texts = {code: _string(text) for code, text in _mapping(policy.get("reasons")).items()}
+    config.reasons = {code: _clip(texts.get(code) or text, 400) for code, text in REASONS.items()}
+    return {name: policy[name] for name in ("level", "minimum_words", "maximum_characters") if name in policy}
 
 
 def _policy_path(config: Config) -> str:
     return os.path.join(config.state, "policies", f"{_checksum(config.project)}.json")
-
-
-def _checksum(text: str) -> str:
-    import binascii
-
-    return f"{binascii.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
-
-
-def _mapping(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}
 
 
 # --- journal ----------------------------------------------------------------------------------------------------
@@ -1311,6 +1276,7 @@ def _mapping(value: object) -> dict[str, object]:
 # unreviewed (the service was not reached) or unreadable, `outcome` what the hook did. Later records name the entry's
 # `id` and what became of it: flushed, stored or failed.
 JOURNAL_BYTES = 5_000_000
+_REQUEST_FIELDS = ("tool_call_id", "session_id", "project", "agent", "agent_id", "store", "tool", "operation")
 
 
 def journal_path(config: Config) -> str:
@@ -1319,7 +1285,7 @@ def journal_path(config: Config) -> str:
 
 
 def journal_append(config: Config, records: Iterable[Mapping[str, object]]) -> None:
-    """Append records, secrets redacted. Raises `OSError` where that fails."""
+    """Append records, secrets redacted, each in one write. Raises `OSError` where that fails."""
     lines = [dumps({name: _redacted(value) for name, value in record.items()}).encode() + b"\n" for record in records]
     os.makedirs(config.state, mode=0o700, exist_ok=True)
     file = _open_journal(journal_path(config), sum(map(len, lines)))
@@ -1342,10 +1308,7 @@ def _open_journal(path: str, size: int) -> int:
         file = os.open(path, flags, 0o600)
         _lock(file)
         length = os.fstat(file).st_size
-        try:
-            current = os.path.samestat(os.fstat(file), os.stat(path))
-        except OSError:
-            current = False
+        current = os.path.exists(path) and os.path.samestat(os.fstat(file), os.stat(path))
         if current and (length == 0 or length + size <= JOURNAL_BYTES):
             if length and os.lseek(file, -1, os.SEEK_END) >= 0 and os.read(file, 1) != b"\n":
                 os.write(file, b"\n")  # ends the line that a crash cut off
@@ -1376,23 +1339,20 @@ def journal_read(config: Config, containing: str = "") -> list[dict[str, object]
     `containing` keeps to the lines with that text.
     """
     entries: dict[object, dict[str, object]] = {}
+    lines: list[str] = []
     for path in (f"{journal_path(config)}.1", journal_path(config)):
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
-                lines = file.readlines()
-        except OSError:
+                lines += file
+        except OSError:  # noqa: PERF203
             continue
-        for line in lines:
-            try:
-                record = _mapping(loads(line)) if containing in line else {}
-            except ValueError:
-                continue
-            name, event = record.get("id"), record.get("event")
-            if isinstance(name, str) and isinstance(event, str):
-                if "text" in record:
-                    entries[name] = record
-                elif name in entries:
-                    entries[name][event] = record.get("outcome") or record.get("at")
+    for line in lines:
+        record = _mapping(line) if containing in line else {}
+        name, event = record.get("id"), record.get("event")
+        if "text" in record and isinstance(name, str):
+            entries[name] = record
+        elif name in entries and isinstance(event, str):
+            entries[name][event] = record.get("outcome") or record.get("at")
     return list(entries.values())
 
 
@@ -1411,12 +1371,10 @@ def journal_flush(config: Config, seconds: float) -> tuple[int, int]:
 
     Stops when the time is over or the service cannot be reached.
     """
-    end = time.monotonic() + seconds
+    end, done, pending = time.monotonic() + seconds, 0, journal_pending(config)
     calls: dict[tuple[object, object], list[dict[str, object]]] = {}
-    pending = journal_pending(config)
     for entry in pending:
         calls.setdefault((entry.get("session_id"), entry.get("tool_call_id")), []).append(entry)
-    done = 0
     for entries in calls.values():
         try:
             _flush_call(config, entries, end)
@@ -1429,20 +1387,16 @@ def journal_flush(config: Config, seconds: float) -> tuple[int, int]:
 
 
 def _flush_call(config: Config, entries: list[dict[str, object]], end: float) -> None:
-    """Have one call's entries reviewed, and report of those approved whether they were stored meanwhile."""
-    first = entries[0]
-    request = {name: first[name] for name in _REQUEST_FIELDS if first.get(name)}
-    request["deadline_seconds"] = _left(end)
+    """Have one call's entries reviewed, and report as stored what was stored meanwhile and is approved."""
+    request: dict[str, object] = {name: entries[0][name] for name in _REQUEST_FIELDS if entries[0].get(name)}
+    request["deadline_seconds"] = max(0.1, end - time.monotonic())
     request["candidates"] = [{name: e[name] for name in ("text", "key", "store_id") if e.get(name)} for e in entries]
     reviews, _ = ask_review(config, request, end)
     for entry, review in zip(entries, reviews):
         journal_mark(config, [entry], "flushed", str(review["verdict"]))
-        if review["verdict"] == "approve":
-            # What was held is in no store, and must not refuse the agent that stores it now.
-            became, report = "failed", None
-            if "stored" in entry:
-                became, report = "stored", {"store_id": entry.get("store_id") or entry.get("key")}
-            call_service(config, "POST", f"/v1/reviews/{quoted(review['id'])}/{became}", report, end)
+        if "stored" in entry and review["verdict"] == "approve":
+            stored = {"store_id": entry.get("store_id") or entry.get("key") or None}
+            call_service(config, "POST", f"/v1/reviews/{_quoted(review.get('id'))}/stored", stored, end)
 
 
 def now() -> str:
@@ -1465,24 +1419,18 @@ class ServiceFailure(Exception):
         self.status = status
 
 
-def split_url(url: object) -> tuple[str, str, int, str]:
+def split_url(url: str) -> tuple[str, str, int, str]:
     """Scheme, host, port and path of the service's address; raises `ValueError` if it is none."""
-    scheme, separator, rest = url.partition("://") if isinstance(url, str) else ("", "", "")
+    scheme, _, rest = url.partition("://")
     authority, _, path = rest.partition("/")
-    host, colon, port = authority.rpartition(":") if not authority.endswith("]") else (authority, "", "")
-    host = (host if colon else authority).strip("[]")
-    if (
-        scheme not in ("http", "https")
-        or not separator
-        or not host
-        or "@" in authority
-        or (colon and not port.isdigit())
-    ):
+    host, _, port = authority.rpartition(":") if ":" in authority.rpartition("]")[2] else (authority, "", "")
+    ports = {"http": "80", "https": "443"}
+    if scheme not in ports or not host.strip("[]") or "@" in authority or not (port or "0").isdigit():
         raise ValueError("must be http://host[:port] or https://host[:port], without a user")
-    return scheme, host, int(port) if port else (443 if scheme == "https" else 80), f"/{path}".rstrip("/")
+    return scheme, host.strip("[]"), int(port or ports[scheme]), f"/{path}".rstrip("/")
 
 
-def quoted(value: object) -> str:
+def _quoted(value: object) -> str:
     """Percent-encode a part of an address."""
     plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"
     return "".join(chr(c) if c in plain else f"%{c:02X}" for c in str(value).encode("utf-8", "replace"))
@@ -1514,10 +1462,9 @@ def call_service(
         raise ServiceFailure(f"{place} did not answer in time") from None
     except (OSError, ValueError) as error:
         raise ServiceFailure(f"{place} gave no usable answer ({type(error).__name__})") from None
-    if parsed is None and not 200 <= status < 300:
-        raise ServiceFailure(f"{place} answered with status {status}", status)
     if not isinstance(parsed, dict):
-        raise ServiceFailure(f"{place} gave no usable answer")
+        said = "gave no usable answer" if 200 <= status < 300 else f"answered with status {status}"
+        raise ServiceFailure(f"{place} {said}", status)
     return parsed, etag
 
 
@@ -1535,31 +1482,29 @@ def _exchange(
     import socket
 
     lines = [f"{method} {target} HTTP/1.0", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
-    received, wanted = b"", _MAXIMUM_ANSWER
-    with socket.create_connection(split_url(url)[1:3], _left(end)) as connection:
-        connection.sendall("\r\n".join(lines).encode("ascii") + content)
-        while len(received) < wanted:
-            connection.settimeout(_left(end))
-            piece = connection.recv(1 << 16)
-            received += piece
-            head, found, body = received.partition(b"\r\n\r\n")
-            if not piece:
-                break
-            if found and wanted == _MAXIMUM_ANSWER:
-                wanted = min(wanted, len(head) + 4 + int(_header(head, "content-length") or wanted))
-    if not received.startswith(b"HTTP/1.") or not found or len(received) >= _MAXIMUM_ANSWER:
-        raise ValueError("no HTTP, or too much of it")
-    if len(body) < int(_header(head, "content-length") or 0):
-        raise ValueError("cut off")
+    received, length = b"", -1
+    try:
+        with socket.create_connection(split_url(url)[1:3], _left(end)) as connection:
+            connection.sendall("\r\n".join(lines).encode("ascii") + content)
+            while length < 0 or len(received) < length:
+                connection.settimeout(_left(end))
+                piece = connection.recv(1 << 16)
+                received += piece
+                head, complete, body = received.partition(b"\r\n\r\n")
+                if length < 0 and complete and _header(head, "content-length"):
+                    length = len(head) + 4 + int(_header(head, "content-length"))
+                if not piece or len(received) > _MAXIMUM_ANSWER:
+                    break
+    except socket.timeout:
+        raise TimeoutError from None  # one and the same only from Python 3.10 on
+    if not received.startswith(b"HTTP/1.") or not complete or not len(received) >= length:
+        raise ValueError("no HTTP, or not all of it")
     return int(head[9:12]), _header(head, "etag"), body
 
 
 def _header(head: bytes, name: str) -> str:
-    for line in head.decode("latin-1").split("\r\n")[1:]:
-        key, _, value = line.partition(":")
-        if key.strip().lower() == name:
-            return value.strip()
-    return ""
+    pairs = (line.partition(":") for line in head.decode("latin-1").split("\r\n")[1:])
+    return next((value.strip() for key, _, value in pairs if key.strip().lower() == name), "")
 
 
 def _exchange_far(
@@ -1574,15 +1519,13 @@ def _exchange_far(
 
     def run() -> None:
         kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
-        connection = kind(host, port, timeout=_left(end))
         try:
+            connection = kind(host, port, timeout=_left(end))
             connection.request(method, target, content or None, dict(headers))
             answer = connection.getresponse()
             results.append((answer.status, answer.getheader("etag", ""), answer.read(_MAXIMUM_ANSWER)))
-        except Exception as error:  # noqa: BLE001 - it is raised again in the thread that waits
+        except Exception as error:  # noqa: BLE001 - raised again in the thread that waits
             results.append(error)
-        finally:
-            connection.close()
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
@@ -1601,16 +1544,14 @@ def ask_review(config: Config, request: Mapping[str, object], end: float) -> tup
     answer, _ = call_service(config, "POST", "/v1/reviews", request, end)
     reviews = [_mapping(review) for review in _items(answer.get("reviews"))]
     verdicts = [review.get("verdict") for review in reviews]
-    context = answer.get("context")
     sound = len(reviews) == len(_items(request.get("candidates"))) and all(verdict in _VERDICTS for verdict in verdicts)
     if not sound or (answer.get("verdict") == "approve") != all(verdict == "approve" for verdict in verdicts):
         raise ServiceFailure("the review service gave no usable answer")
-    return reviews, context if isinstance(context, str) else ""
+    return reviews, _string(answer.get("context"))
 
 
 # --- events -----------------------------------------------------------------------------------------------------
 
-_REQUEST_FIELDS = ("tool_call_id", "session_id", "project", "agent", "agent_id", "store", "tool", "operation")
 _LONGEST_REASON, _LONGEST_NOTES, _LONGEST_START = 1500, 4000, 600
 _NEXT_STEP = "Run the /hygiene skill and store the rewritten memory."
 _REMINDER = (
@@ -1635,7 +1576,7 @@ class Event:
         self.cwd = _string(payload.get("cwd")) or os.getcwd()
         self.session = _machine_word(payload.get("session_id")) or "unknown"
         call_id = _machine_word(payload.get("tool_use_id"))
-        self.call_id = call_id or f"call-{_checksum(f'{self.session} {self.tool} {self.input}')}"
+        self.call_id = call_id or f"call-{_checksum(f'{self.session} {self.tool} {dumps(self.input)}')}"
         self.agent = "codex" if "turn_id" in payload else "claude-code"
         self.agent_id = _clip(_sound(_string(payload.get("agent_id"))), 500)
         self.call: Call | None = None
@@ -1663,18 +1604,23 @@ class Answer:
         self.notes = [note for note in notes if note]
 
 
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
+class Refusal:
+    """A candidate that is turned away: the reason codes, and what the agent is told."""
+
+    __slots__ = ("candidate", "message", "reasons")
+
+    def __init__(self, candidate: Candidate, reasons: list[str], message: str) -> None:
+        self.candidate, self.reasons, self.message = candidate, reasons, message
 
 
 def _sound(text: str) -> str:
     """The text without lone surrogates, which no UTF-8 can carry."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _machine_word(value: object) -> str:
     """An id as the service takes it: printable ASCII without spaces, at most 200 characters."""
-    return "".join(character if "!" <= character <= "~" else "_" for character in _string(value))[:200]
+    return "".join(character if "!" <= character <= "~" else "_" for character in _string(value)[:200])
 
 
 def handle(event: Event) -> Answer:
@@ -1734,25 +1680,16 @@ def _follow_reviews(event: Event, reviewed: list[tuple[Candidate, dict[str, obje
     return Answer(notes=[redact(context), event.config.broken])
 
 
-class Refusal:
-    """A candidate that is turned away: the reason codes, and what the agent is told."""
-
-    __slots__ = ("candidate", "message", "reasons")
-
-    def __init__(self, candidate: Candidate, reasons: list[str], message: str) -> None:
-        self.candidate, self.reasons, self.message = candidate, reasons, message
-
-
 def _gate_call(event: Event, call: Call) -> list[Refusal]:
     """Candidates that the gate refuses."""
-    config = event.config
-    found = [(candidate, _gate_candidate(config, candidate)) for candidate in call.candidates]
+    found = [(candidate, _gate_candidate(event.config, candidate)) for candidate in call.candidates]
     if len(call.candidates) > MAXIMUM_CANDIDATES:
         found.append((Candidate(f"{len(call.candidates)} texts in one call"), ["too_long"]))
     if call.store != "files" and not any("secret" in reasons for _, reasons in found) and _hides_secret(event.input):
         found.append((Candidate("another argument of the call"), ["secret"]))
+    texts = event.config.reasons
     return [
-        Refusal(candidate, reasons, " ".join(f"[{reason}] {config.reasons[reason]}" for reason in reasons))
+        Refusal(candidate, reasons, " ".join(f"[{reason}] {texts[reason]}" for reason in reasons))
         for candidate, reasons in found
         if reasons
     ]
@@ -1762,29 +1699,28 @@ def _gate_candidate(config: Config, candidate: Candidate) -> list[str]:
     floor, most = (config.minimum_words, config.maximum_characters) if candidate.review else (0, _MAXIMUM_FILE)
     named = ["secret"] if find_secrets(f"{candidate.key}\n{candidate.store_id}") else []
     reasons = gate(candidate.text, rules=config.rules, minimum_words=floor, maximum_characters=most)
-    return list(dict.fromkeys([*named, *_user_reasons(config, candidate.text[:most]), *reasons]))
+    return list(dict.fromkeys([*named, *reasons, *_user_reasons(config, candidate.text[:most])]))
 
 
 def _user_reasons(config: Config, text: str) -> list[str]:
-    """Reasons by the user's own patterns, which get half a second: they may be slow without limit."""
+    """Reasons by the patterns of users and projects, which get half a second: they may be slow without limit."""
     if not config.user_rules:
         return []
-    before = arm(time.monotonic() + 0.5)
+    end = arm(time.monotonic() + 0.5)
     try:
         return [rule.reason for rule in matched_rules(text, config.user_rules)]
     except OutOfTime:
-        if before and time.monotonic() >= before:
+        if end and time.monotonic() >= end:
             raise
-        config.problems.append("patterns of the configuration take too long and were skipped")
+        config.broken = "Patterns of the configuration took too long and were skipped."
         return []
     finally:
-        arm(before)
+        arm(end)
 
 
 def _hides_secret(tool_input: object) -> bool:
     """Whether any argument but those that name what is replaced holds a secret of unmistakable shape."""
-    arguments = _mapping(_parsed(tool_input, dict))
-    kept = {name: value for name, value in arguments.items() if not name.startswith(("old", "needle", "find"))}
+    kept = {n: value for n, value in _mapping(tool_input).items() if not n.startswith(("old", "needle", "find"))}
     return any(kind != "assigned_secret" for _, _, kind in find_secrets(dumps(kept)))
 
 
@@ -1797,11 +1733,11 @@ def _refuse(event: Event, refused: Sequence[Refusal], closing: str = "") -> Answ
     for count, refusal in enumerate(refused):
         quote = "" if alone else f"“{_clip(' '.join(redact(refusal.candidate.text).split()), 60)}”: "
         line = quote + redact(refusal.message)
-        if count and len(line) > room - sum(map(len, lines)):
+        if count and len(line) > room - sum(map(len, lines)) - len(lines):
             lines.append(f"… and {len(refused) - count} more.")
             break
         lines.append(_clip(line, room - len(lines[0])))
-    return Answer("deny", "\n".join(lines) + closing, [event.config.broken, failure and f"The text {failure}."])
+    return Answer("deny", "\n".join(lines) + closing, [event.config.broken, failure])
 
 
 def _request(event: Event, call: Call) -> dict[str, object]:
@@ -1816,26 +1752,18 @@ def _request(event: Event, call: Call) -> dict[str, object]:
 
 
 def _provenance(event: Event, call: Call) -> dict[str, object]:
-    return {
-        "tool_call_id": event.call_id,
-        "session_id": event.session,
-        "project": event.config.project,
-        "agent": event.agent,
-        **({"agent_id": event.agent_id} if event.agent_id else {}),
-        "store": call.store,
-        "tool": _clip(_sound(event.tool), 500),
-        "operation": call.operation,
-    }
+    tool = _clip(_sound(event.tool), 500)
+    values = (event.call_id, event.session, event.config.project, event.agent, event.agent_id, call.store, tool)
+    return {name: value for name, value in zip(_REQUEST_FIELDS, (*values, call.operation)) if value}
 
 
 def unreviewed(event: Event, told: str, kind: str = "unreviewed") -> Answer:
     """Answer by the failure policy for a call that nobody could judge, and keep its texts in the journal."""
     policy = event.config.on_failure
     outcome = {"allow": "allowed", "ask": "asked", "hold": "kept", "deny": "denied"}[policy]
-    texts = event.call.texts if event.call else []
-    texts = texts or [Candidate(_describe(event.input))]
+    texts = (event.call.texts if event.call else []) or [Candidate(dumps(event.input))]
     failure = _journal(event, "denied" if policy == "deny" else kind, outcome, [(text, []) for text in texts])
-    end = f"The text {failure}." if failure else "The text is kept in the journal for later review."
+    end = failure or "The text is kept in the journal for later review."
     if policy == "allow":
         return Answer(notes=[told, end, event.config.broken])
     if policy == "ask":
@@ -1847,22 +1775,14 @@ def unreviewed(event: Event, told: str, kind: str = "unreviewed") -> Answer:
     return Answer("deny", f"Memory not stored. {told} {end}", [event.config.broken])
 
 
-def _describe(value: object) -> str:
-    try:
-        return dumps(value)
-    except (TypeError, ValueError, RecursionError):
-        return repr(type(value))
-
-
 def _journal(event: Event, kind: str, outcome: str, texts: Iterable[tuple[Candidate, list[str]]]) -> str:
-    """Keep texts in the journal; return what went wrong, empty if nothing did."""
-    call = event.call or Call("unknown", event.tool, "write")
+    """Keep texts in the journal; return what the agent must know if that failed."""
     records = [
         {
             "id": f"{time.time_ns() // 1_000_000:x}-{os.urandom(5).hex()}",
             "at": now(),
             "event": kind,
-            **_provenance(event, call),
+            **_provenance(event, event.call or Call()),
             "key": candidate.key,
             "store_id": candidate.store_id,
             "reasons": reasons,
@@ -1874,7 +1794,7 @@ def _journal(event: Event, kind: str, outcome: str, texts: Iterable[tuple[Candid
     try:
         journal_append(event.config, records)
     except OSError as error:
-        return f"could not be kept in the journal ({error.strerror or error})"
+        return f"The text could not be kept in the journal ({error.strerror or error})."
     return ""
 
 
@@ -1900,87 +1820,62 @@ _ID_IN_TEXT = (
 def report_call(event: Event, *, failed: bool) -> None:
     """Tell the service what became of a call: its entries are stored, or were not, or are deleted."""
     if event.tool in FILE_TOOLS or event.tool in SHELL_TOOLS:
-        if not memory_paths(event.tool, event.input, event.cwd):
-            return
+        # The file holds the text by now, so that the call no longer adds any: only where it went can be told.
+        event.call = Call("files") if memory_paths(event.tool, event.input, event.cwd) else None
     else:
         event.call = _read_call(event)
-        if event.call is None:
-            return
-    config, failed = event.config, failed or _says_failed(event.response)
-    deletes = event.call is not None and event.call.operation == "delete"
-    let_through = [e for e in journal_read(config, event.call_id) if e.get("outcome") in ("allowed", "asked")]
+    if event.call is None:
+        return
+    config, answer = event.config, _mapping(event.response)
+    failed = failed or answer.get("success") is False or answer.get("isError") is True
+    through = [e for e in journal_read(config, event.call_id) if e.get("outcome") in ("allowed", "asked")]
     try:
-        if let_through and not deletes:
-            journal_mark(config, let_through, "failed" if failed else "stored")
-        if config.level != "gate" and not (deletes and failed):
-            _report_deleted(event) if deletes else _report_reviews(event, failed)
+        if through:
+            journal_mark(config, through, "failed" if failed else "stored")
+        if config.level == "gate" or (failed and event.call.operation == "delete"):
+            return
+        if event.call.operation == "delete":
+            _report_deleted(event, event.call)
+        else:
+            _report_reviews(event, event.call, failed)
     except (OSError, ServiceFailure):
-        return  # the service marks what was never reported as unconfirmed; there is nothing for the agent to do
+        return  # what is never reported becomes unconfirmed; there is nothing for the agent to do
 
 
-def _report_deleted(event: Event) -> None:
-    candidates = event.call.candidates if event.call else []
-    call_service(
-        event.config,
-        "POST",
-        "/v1/entries/deleted",
-        {
-            "project": event.config.project,
-            "store": event.call.store if event.call else "unknown",
-            "store_ids": [_sound(c.store_id) for c in candidates if c.store_id],
-            "keys": [_sound(c.key) for c in candidates if c.key and not c.text],
-            "texts": [_sound(redact(c.text)) for c in candidates if c.text],
-        },
-        event.end,
-    )
+def _report_deleted(event: Event, call: Call) -> None:
+    named = [(c.store_id, "" if c.text else c.key, redact(c.text)) for c in call.candidates]
+    lists = [[_sound(value) for value in values if value] for values in zip(*named)] or [[], [], []]
+    body = {"project": event.config.project, "store": call.store, **dict(zip(("store_ids", "keys", "texts"), lists))}
+    call_service(event.config, "POST", "/v1/entries/deleted", body, event.end)
 
 
-def _report_reviews(event: Event, failed: bool) -> None:
-    query = f"session_id={quoted(event.session)}&tool_call_id={quoted(event.call_id)}"
+def _report_reviews(event: Event, call: Call, failed: bool) -> None:
+    query = f"session_id={_quoted(event.session)}&tool_call_id={_quoted(event.call_id)}"
     page, _ = call_service(event.config, "GET", f"/v1/reviews?{query}", None, event.end)
-    reviews = [review for review in map(_mapping, _items(page.get("items"))) if review.get("verdict") == "approve"]
-    reviews.sort(key=lambda review: str(review.get("position")).zfill(4))
+    approved = [review for review in map(_mapping, _items(page.get("items"))) if review.get("verdict") == "approve"]
     ids = reported_ids(event.response)
-    known = event.call.candidates if event.call else []
-    taken = _keys_taken(event)
-    for review in reviews:
-        lost = failed or (taken is not None and review.get("key") not in taken)
+    for review in approved:
         place = review.get("position")
-        own = ids[place] if isinstance(place, int) and len(ids) == len(reviews) > place else ""
-        store_id = own or next((c.store_id for c in known if c.text == review.get("text")), "") or review.get("key")
-        path = f"/v1/reviews/{quoted(review.get('id'))}/{'failed' if lost else 'stored'}"
-        call_service(event.config, "POST", path, None if lost else {"store_id": store_id or None}, event.end)
-
-
-def _keys_taken(event: Event) -> set[str] | None:
-    """Keys of what the store took, by the tool's answer; None if it does not tell."""
-    rows, answer = _rows_of(event.tool, event.config.tools)[:1], _mapping(_parsed(event.response, dict))
-    paths = [path for row in rows for path in _paths(row.get("taken")) if path[0] in answer]
-    return {redact(_clip(key, 500)) for path in paths for key, _ in _walk(answer, path, ()) if key} if paths else None
+        store_id = ids[place] if isinstance(place, int) and len(ids) == len(approved) > place else ""
+        store_id = store_id or next((c.store_id for c in call.candidates if c.text == review.get("text")), "")
+        path = f"/v1/reviews/{_quoted(review.get('id'))}/{'failed' if failed else 'stored'}"
+        body = None if failed else {"store_id": store_id or review.get("key")}
+        call_service(event.config, "POST", path, body, event.end)
 
 
 def reported_ids(response: object) -> list[str]:
     """Ids of stored items in a tool's answer, in its order: in JSON of any form, or in words."""
+    response = _unpacked(_unpacked(response, dict), list)
     if isinstance(response, str):
-        parsed = _parsed(_parsed(response, dict), list)
-        if not isinstance(parsed, str):
-            return reported_ids(parsed)
         import re
 
         return [match[1] or match[0] for match in re.finditer(_ID_IN_TEXT, response[:MAXIMUM_TEXT], re.IGNORECASE)]
-    if isinstance(response, list):
-        return [found for item in response[:MAXIMUM_CANDIDATES] for found in reported_ids(item)]
     if isinstance(response, dict):
         own = next((response[name] for name in _ID_FIELDS if isinstance(response.get(name), (str, int))), None)
-        if own is not None and not isinstance(own, bool):
+        if own is not None:
             return [_clip(str(own), 500)]
-        return [found for value in response.values() for found in reported_ids(value)]
-    return []
-
-
-def _says_failed(response: object) -> bool:
-    answer = _mapping(_parsed(response, dict))
-    return answer.get("success") is False or answer.get("isError") is True or answer.get("is_error") is True
+        response = list(response.values())
+    return [found for item in _items(response) if isinstance(item, (str, dict, list)) for found in reported_ids(item)]
 
 
 # --- start of a session ---
@@ -1988,42 +1883,38 @@ def _says_failed(response: object) -> bool:
 
 def start_session(event: Event) -> Answer:
     """Bring service and journal up to date, and say in short what is worth keeping."""
-    config = event.config
-    end = min(event.end - 0.5, event.started + 4)
-    news = [f"{problem}." for problem in config.problems]
+    config, end = event.config, min(event.end - 0.5, event.started + 4)
+    news = list(config.problems)
     try:
-        if config.level != "gate":
-            news += [item(config, end) for item in _NEWS]
+        news += [item(config, end) for item in _NEWS if config.level != "gate"]
     except ServiceFailure as failure:
         news.append(f"Memory writes cannot be reviewed now, because {failure}.")
+    except OSError as error:
+        news.append(f"The journal cannot be written ({error.strerror or error}).")
     waiting = len(journal_pending(config))
     if waiting:
         news.append(f"{waiting} unreviewed {'text waits' if waiting == 1 else 'texts wait'} in the journal.")
     _forget_old_sessions(config)
-    told = [_clip(" ".join(filter(None, news)), _LONGEST_START)]
-    if _reminded(event) and len(told[0]) + len(_REMINDER) < _LONGEST_START:
-        told.append(_REMINDER)
-    return Answer(notes=told)
+    told = _clip(" ".join(filter(None, news)), _LONGEST_START)
+    reminded = _reminded(event) and len(told) + len(_REMINDER) < _LONGEST_START
+    return Answer(notes=[told, _REMINDER if reminded else ""])
 
 
 def _refresh_policy(config: Config, end: float) -> str:
     path = _policy_path(config)
-    cached = _mapping(_parsed(read_file(path), dict))
-    policy, etag = call_service(
-        config, "GET", f"/v1/policy?project={quoted(config.project)}", None, end, _string(cached.get("etag"))
-    )
+    target, etag = f"/v1/policy?project={_quoted(config.project)}", _string(_mapping(read_file(path)).get("etag"))
+    policy, etag = call_service(config, "GET", target, None, end, etag)
     if policy:
         _write_state(path, dumps({"etag": etag, "policy": policy}))
     return ""
 
 
 def _flush(config: Config, end: float) -> str:
-    if journal_pending(config):
-        journal_flush(config, end - time.monotonic())
+    journal_flush(config, end - time.monotonic())
     return ""
 
 
-# What a session's start has to ask of the service, each giving a sentence for the agent or none.
+# What the start of a session asks of the service; each gives a sentence for the agent, or none.
 _NEWS: tuple[Callable[[Config, float], str], ...] = (_refresh_policy, _flush)
 
 
@@ -2033,7 +1924,7 @@ def _reminded(event: Event) -> bool:
 
 
 def _names_hygiene(tool_input: object) -> bool:
-    names = (value for value in _mapping(tool_input).values() if isinstance(value, str))
+    names = map(_string, _mapping(tool_input).values())
     return any(name.strip("/ ").rpartition(":")[2] == "hygiene" for name in names)
 
 
@@ -2054,8 +1945,7 @@ def _write_state(path: str, text: str) -> None:
 
 def _forget_old_sessions(config: Config) -> None:
     try:
-        marks = list(os.scandir(os.path.join(config.state, "sessions")))[:1000]
-        for mark in marks:
+        for mark in list(os.scandir(os.path.join(config.state, "sessions")))[:1000]:
             if mark.stat().st_mtime < time.time() - 7 * 86400:
                 os.unlink(mark.path)
     except OSError:
@@ -2077,37 +1967,35 @@ Reads one hook event as JSON from stdin and answers on stdout.
 
 def arm(end: float) -> float:
     """Have `OutOfTime` raised at a time, 0 for never, where the system has alarms; return the time set before."""
-    import _signal as signal  # type: ignore[import-not-found]  # what is over it is slow to import
+    import _signal as signal  # type: ignore[import-not-found]  # what lies over it is slow to import
 
     if not hasattr(signal, "setitimer"):
         return 0.0
-
-    def ring(*_: object) -> None:
-        raise OutOfTime
-
     try:
-        signal.signal(signal.SIGALRM, ring)
+        signal.signal(signal.SIGALRM, _ring)
     except ValueError:
         return 0.0  # not in the main thread
     before, _ = signal.setitimer(signal.ITIMER_REAL, max(end - time.monotonic(), 0.001) if end else 0)
     return time.monotonic() + before if before else 0.0
 
 
+def _ring(*_: object) -> None:
+    raise OutOfTime
+
+
 def read_payload(file: int = 0) -> object:
     """Read one JSON document from a file descriptor, which need not be closed behind it; raises `ValueError`."""
     received = bytearray()
-    while True:
+    while len(received) <= _MAXIMUM_INPUT:
         piece = os.read(file, 1 << 16)
         received += piece
-        whole = received.rstrip(b" \t\r\n").endswith(b"}") if len(piece) < 1 << 16 else False
-        if whole or not piece:
+        if not piece or (len(piece) < 1 << 16 and received.rstrip().endswith(b"}")):
             try:
                 return loads(received.decode("utf-8", "replace"))
             except ValueError:
                 if not piece:
                     raise
-        if len(received) > _MAXIMUM_INPUT:
-            raise ValueError("the event is too large")
+    raise ValueError("the event is too large")
 
 
 def answer(started: float, read: Callable[[], object] = read_payload) -> tuple[str, Answer]:
@@ -2116,14 +2004,12 @@ def answer(started: float, read: Callable[[], object] = read_payload) -> tuple[s
     try:
         arm(started + Config.deadline_seconds)
         payload = read()
-        if not isinstance(payload, dict):
-            return "", Answer()
-        event = Event(payload, started)
+        event = Event(payload if isinstance(payload, dict) else {}, started)
         return event.name, handle(event)
     except OutOfTime:
         return event.name if event else "", _late(event)
     except Exception as error:  # noqa: BLE001 - whatever went wrong here must not stop the agent
-        return event.name if event else "", _fault(event, f"{type(error).__name__}")
+        return event.name if event else "", _fault(event, type(error).__name__)
     finally:
         arm(0)
 
@@ -2174,18 +2060,16 @@ def _write(file: int, text: str) -> None:
 
 def main(arguments: Sequence[str], started: float = STARTED) -> int:
     """Run as a program; return the exit status."""
-    if "--version" in arguments:
-        _write(1, f"memory-bouncer-hook {VERSION}\n")
-        return 0
-    if "--help" in arguments:
-        _write(1, _HELP)
-        return 0
+    for option, text in (("--version", f"memory-bouncer-hook {VERSION}\n"), ("--help", _HELP)):
+        if option in arguments:
+            _write(1, text)
+            return 0
     if "--check" in arguments:
         return _check()
     event_name, said = answer(started)
     if "--exit-code" in arguments:
-        if said.reason or said.notes:
-            _write(2, (said.reason or " ".join(said.notes)) + "\n")
+        message = said.reason or " ".join(said.notes)
+        _write(2, f"{message}\n" if message else "")
         return 2 if said.decision == "deny" else 0
     output = render(event_name, said)
     _write(1, dumps(output) if output else "")
@@ -2194,10 +2078,8 @@ def main(arguments: Sequence[str], started: float = STARTED) -> int:
 
 def _check() -> int:
     config = load_config(os.getcwd())
-    text = sys.stdin.read()
-    reasons = [*_user_reasons(config, text), *gate(text, rules=config.rules, minimum_words=config.minimum_words)]
-    lines = [f"{reason}: {config.reasons[reason]}" for reason in dict.fromkeys(reasons)] or ["The gate lets it pass."]
-    _write(1, "\n".join(lines) + "\n")
+    reasons = _gate_candidate(config, Candidate(sys.stdin.read()))
+    _write(1, "".join(f"{code}: {config.reasons[code]}\n" for code in reasons) or "The gate lets it pass.\n")
     return 1 if reasons else 0
 
 
