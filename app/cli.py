@@ -69,6 +69,20 @@ def serve(
 
 
 @app.command()
+def demo() -> None:
+    """Show the door at work: starts a service of its own, offers it four memories through the hook, and stops."""
+    from app.demo import play  # noqa: PLC0415
+
+    out.print("Starting a service of its own on a free port …")
+    for scene in play():
+        mark = "[green]stored[/]" if scene.stored else "[red]turned away[/]"
+        out.print(f"\n[bold]{scene.title}[/]: {mark}")
+        out.print(f"  the agent offers: {escape(scene.text)}", style="dim", soft_wrap=True)
+        out.print(f"  the agent reads:  {escape(scene.told)}", soft_wrap=True)
+    out.print("\nNext: `bouncer init` puts the hook into Claude Code, `bouncer serve` starts the service.")
+
+
+@app.command()
 def check(
     text: Annotated[str, typer.Argument(metavar="TEXT|FILE|-", help="The memory: a text, a file, or - for stdin.")],
     project: Annotated[str | None, typer.Option(help="The project; by default the one of this folder.")] = None,

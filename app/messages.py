@@ -54,14 +54,14 @@ def for_review(
         case Verdict.APPROVE:
             return _approved(entry)
         case Verdict.HELD:
-            cause = FAULTS[fault] if fault else "nobody could judge it"
-            return f"Not judged: {cause}. The text is kept and will be decided later; do not rephrase it."
+            cause = FAULTS[fault] if fault else "no reviewer answered"
+            return f"nobody could judge it: {cause}"
         case Verdict.UPDATE:
-            lines = [_lead("Not stored as a new item", reasons), _update(entry, updatable=updatable)]
+            lines = [_lead(reasons), _update(entry, updatable=updatable)]
         case Verdict.DUPLICATE:
-            lines = [_lead("Not stored", reasons), *_twin(entry, passage)]
+            lines = [_lead(reasons), *_twin(entry, passage)]
         case Verdict.REWRITE | Verdict.REJECT:
-            lines = [_lead("Not stored", reasons), explanation, SENT_TO_HYGIENE if Reason.SECRET not in reasons else ""]
+            lines = [_lead(reasons), explanation, SENT_TO_HYGIENE if Reason.SECRET not in reasons else ""]
     if suggested_text:
         lines.append(f"Suggested text: {suggested_text.strip()}")
     return "\n".join(line for line in lines if line)
@@ -86,9 +86,8 @@ def context(verdict: Verdict, reviews: list[ReviewOut]) -> str | None:
     return "\n".join(dict.fromkeys(lines))
 
 
-def _lead(what: str, reasons: tuple[Reason, ...]) -> str:
-    codes = f" [{', '.join(reasons)}]" if reasons else ""
-    return f"{what}{codes}: {' '.join(REASONS[reason] for reason in reasons)}".rstrip(": ")
+def _lead(reasons: tuple[Reason, ...]) -> str:
+    return " ".join(f"[{reason}] {REASONS[reason]}" for reason in reasons)
 
 
 def _approved(entry: EntryRef | None) -> str:
@@ -107,7 +106,8 @@ def _update(entry: EntryRef | None, *, updatable: bool) -> str:
         if updatable
         else "This store cannot update in place: store the merged text once more, then remove the older item."
     )
-    return f"It belongs to {_name(entry)}, version {entry.version}, whose text is: {_excerpt(entry.text)}\n{how}"
+    where = f"{_name(entry)}, version {entry.version}"
+    return f"It belongs to {where}, whose text is: {_excerpt(entry.text)}\n{how}"
 
 
 def _twin(entry: EntryRef | None, passage: PassageRef | None) -> list[str]:

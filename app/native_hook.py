@@ -51,7 +51,7 @@ async def _before(event: dict[str, Any], call: hook.Call, project: str, pipeline
             agent="claude-code",
             agent_id=event.get("agent_id") or None,
             store=call.store,
-            tool=call.tool,
+            tool=str(event.get("tool_name")),
             operation=Operation(call.operation),
             candidates=[
                 Candidate(text=c.text, key=c.key or None, store_id=c.store_id or None) for c in call.candidates

@@ -5,7 +5,9 @@ import ipaddress
 import logging
 import socket
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import structlog
 import uvicorn
@@ -36,6 +38,27 @@ def run(settings: Settings, *, started: Callable[[str], None]) -> None:
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     _Server(config, lambda: started(f"http://{shown}:{port}")).run(sockets=[listener])
+
+
+@contextmanager
+def serve_in_background(settings: Settings) -> Iterator[str]:
+    """Serve in a thread of this process for as long as the context lasts; gives the URL.
+
+    Raises:
+        ConfigurationError: the address cannot be used, or the settings cannot work.
+    """
+    listener = _listen(settings.host, settings.port)
+    ready = threading.Event()
+    config = uvicorn.Config(build_app(settings), log_level="error", access_log=False)
+    server = _Server(config, ready.set)
+    thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
+    thread.start()
+    try:
+        ready.wait(GRACE_SECONDS)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 def check_exposure(settings: Settings) -> None:

@@ -7,6 +7,7 @@ hashes and code keeps it from learning one project's names instead.
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from math import log1p
 
 from app.words import words
@@ -58,7 +59,7 @@ def count(text: str) -> Counter[str]:
     counted: Counter[str] = Counter()
     counted.update(_character_runs(plain.casefold()))
     counted.update(f"w {token}" for token in tokens)
-    counted.update(f"p {a} {b}" for a, b in zip(tokens, tokens[1:], strict=False))
+    counted.update(f"p {a} {b}" for a, b in pairwise(tokens))
     counted.update(f"f {run}" for run in _character_runs(" ".join(tokens[:FIRST_WORDS])))
     if tokens:
         counted[f"1 {tokens[0]}"] += 1

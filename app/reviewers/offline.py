@@ -29,8 +29,8 @@ _STATE = re.compile(
     re.IGNORECASE,
 )
 _RULE = re.compile(
-    r"\b(?:always|never|must(?: not)?|do not|don['’]t|should(?: not)?|use\b.*\b(?:instead|not)\b|prefer|avoid|only ever|"
-    r"has to|have to|require[sd]?|before (?:each|every|any)|make sure|ensure)\b",
+    r"\b(?:always|never|must(?: not)?|do not|don['’]t|should(?: not)?|use\b.*\b(?:instead|not)\b|prefer|avoid|"
+    r"only ever|has to|have to|require[sd]?|before (?:each|every|any)|make sure|ensure)\b",
     re.IGNORECASE,
 )
 _DECISION = re.compile(
