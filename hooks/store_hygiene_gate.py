@@ -473,11 +473,12 @@ def _row(tool: str, store: str, texts: str = "", **more: object) -> dict[str, ob
 # list; several are given with spaces between). Further fields: `title` goes before the text; `key` is the store's
 # name for the item and `id` its id; `old` is text that an edit replaces; `operation` is write, update, delete or
 # ignore; `when` names arguments that must have one of some values, null for absent; `optional` lets calls without
-# texts pass; `join` makes all texts one. The tool is the last part of `mcp__<server>__<tool>`. The first row that fits
+# texts pass; `join` makes all texts one; `taken` is where the tool's answer gives the keys of what it stored, for
+# tools that skip what they do not take. The tool is the last part of `mcp__<server>__<tool>`. The first row that fits
 # the arguments is used. Rows in a user's configuration file have the same shape and go first.
 # fmt: off
 TOOLS: tuple[dict[str, object], ...] = (
-    _row("create_entities", "memory", "entities[].observations[]", key="entities[].name"),
+    _row("create_entities", "memory", "entities[].observations[]", key="entities[].name", taken="entities[].name"),
     _row("add_observations", "memory", "observations[].contents[]", key="observations[].entityName"),
     _row("delete_entities", "memory", key="entityNames[]", operation="delete"),
     _row("delete_observations", "memory", "deletions[].observations[]", operation="delete"),
@@ -1387,16 +1388,19 @@ def journal_flush(config: Config, seconds: float) -> tuple[int, int]:
 
 
 def _flush_call(config: Config, entries: list[dict[str, object]], end: float) -> None:
-    """Have one call's entries reviewed, and report as stored what was stored meanwhile and is approved."""
+    """Have one call's entries reviewed, and report of those approved whether they were stored meanwhile."""
     request: dict[str, object] = {name: entries[0][name] for name in _REQUEST_FIELDS if entries[0].get(name)}
     request["deadline_seconds"] = max(0.1, end - time.monotonic())
     request["candidates"] = [{name: e[name] for name in ("text", "key", "store_id") if e.get(name)} for e in entries]
     reviews, _ = ask_review(config, request, end)
     for entry, review in zip(entries, reviews):
         journal_mark(config, [entry], "flushed", str(review["verdict"]))
-        if "stored" in entry and review["verdict"] == "approve":
-            stored = {"store_id": entry.get("store_id") or entry.get("key") or None}
-            call_service(config, "POST", f"/v1/reviews/{_quoted(review.get('id'))}/stored", stored, end)
+        if review["verdict"] == "approve":
+            # What was held is in no store, and must not refuse the agent that stores it now.
+            became, report = "failed", None
+            if "stored" in entry:
+                became, report = "stored", {"store_id": entry.get("store_id") or entry.get("key") or None}
+            call_service(config, "POST", f"/v1/reviews/{_quoted(review.get('id'))}/{became}", report, end)
 
 
 def now() -> str:
@@ -1854,13 +1858,22 @@ def _report_reviews(event: Event, call: Call, failed: bool) -> None:
     page, _ = call_service(event.config, "GET", f"/v1/reviews?{query}", None, event.end)
     approved = [review for review in map(_mapping, _items(page.get("items"))) if review.get("verdict") == "approve"]
     ids = reported_ids(event.response)
+    taken = keys_taken(event.tool, event.response, event.config.tools)
     for review in approved:
+        lost = failed or (taken is not None and review.get("key") not in taken)
         place = review.get("position")
         store_id = ids[place] if isinstance(place, int) and len(ids) == len(approved) > place else ""
         store_id = store_id or next((c.store_id for c in call.candidates if c.text == review.get("text")), "")
-        path = f"/v1/reviews/{_quoted(review.get('id'))}/{'failed' if failed else 'stored'}"
-        body = None if failed else {"store_id": store_id or review.get("key")}
+        path = f"/v1/reviews/{_quoted(review.get('id'))}/{'failed' if lost else 'stored'}"
+        body = None if lost else {"store_id": store_id or review.get("key")}
         call_service(event.config, "POST", path, body, event.end)
+
+
+def keys_taken(tool_name: str, response: object, tools: Sequence[Mapping[str, object]] = TOOLS) -> set[str] | None:
+    """Keys of what the store took, by the tool's answer; None if it does not tell."""
+    answer = _mapping(response)
+    paths = [path for row in _rows_of(tool_name, tools)[:1] for path in _paths(row.get("taken")) if path[0] in answer]
+    return {redact(_clip(key, 500)) for path in paths for key, _ in _walk(answer, path, ()) if key} if paths else None
 
 
 def reported_ids(response: object) -> list[str]:
