@@ -1,6 +1,5 @@
-"""A model reviewer against a scripted server, in an environment without keys and proxies."""
+"""A model reviewer against a scripted server."""
 
-import os
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -11,13 +10,6 @@ from app.settings import Settings
 from tests.support.messages_api import MessagesApi, messages_api
 
 KEY = "test-" + "key-" * 4
-
-
-@pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in os.environ:
-        if name.upper().startswith(("ANTHROPIC_", "MEMORY_BOUNCER_")) or name.upper().endswith("_PROXY"):
-            monkeypatch.delenv(name)
 
 
 @pytest.fixture

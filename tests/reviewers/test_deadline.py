@@ -64,6 +64,22 @@ async def test_a_wait_that_does_not_fit_the_deadline_is_not_waited_for(
     assert len(api.requests) == 1
 
 
+async def test_a_wait_in_milliseconds_comes_before_one_in_seconds(
+    api: MessagesApi, reviewer: AnthropicReviewer
+) -> None:
+    api.script(error(429, headers={"retry-after-ms": "60000"}, retry_after=0))
+    assert (await reviewer.review(brief(), LONG)).fault is Fault.RATE_LIMITED
+    assert len(api.requests) == 1
+
+
+async def test_a_wait_must_fit_the_settings_deadline_too(api: MessagesApi, settings: Settings) -> None:
+    reviewer = AnthropicReviewer(settings.model_copy(update={"model_timeout_seconds": 2.0}))
+    api.script(error(429, retry_after=3))
+    assert (await reviewer.review(brief(), LONG)).fault is Fault.RATE_LIMITED
+    assert len(api.requests) == 1
+    await reviewer.aclose()
+
+
 async def test_a_wait_that_fits_is_waited_for(api: MessagesApi, reviewer: AnthropicReviewer) -> None:
     api.script(error(529, retry_after=0.3), reply())
     judgement = await reviewer.review(brief(), LONG)

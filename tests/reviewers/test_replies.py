@@ -1,6 +1,8 @@
 """Kept answers are read as strictly as fresh ones; quotes prove something or nothing."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -158,3 +160,9 @@ def test_facts_with_anything_at_all_in_them_are_facts_or_a_fault(changes: dict[s
 def test_any_text_at_all_is_facts_or_a_fault(answer: str | bytes) -> None:
     with pytest.raises(NoFacts):
         parse(answer, brief())
+
+
+def test_prompts_prices_and_kept_answers_do_without_the_slow_sdk() -> None:
+    modules = "app.prompts, app.prices, app.reviewers, app.reviewers.replies"
+    program = f"import sys, {modules}; sys.exit('anthropic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -73,10 +73,13 @@ async def test_the_key_goes_as_a_bearer_token_and_headers_go_along(api: Messages
     assert request.headers["x-team"] == "reef"
 
 
-async def test_without_a_key_none_is_sent_not_even_one_from_the_environment(
-    api: MessagesApi, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "value"), [("ANTHROPIC_API_KEY", "from-the-" + "environment"), ("ANTHROPIC_PROFILE", "nowhere")]
+)
+async def test_without_a_key_none_is_sent_not_even_one_that_the_sdk_would_find(
+    api: MessagesApi, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "from-the-" + "environment")
+    monkeypatch.setenv(name, value)
     reviewer = AnthropicReviewer(Settings(anthropic_base_url=api.url))
     request = await sent(api, reviewer)
     await reviewer.aclose()
