@@ -82,9 +82,7 @@ class Neighbourhood:
         ranked = _interleave(by_vector, by_words)
         rows = self._rows(session, project.id, ranked, vector, index.matrix)
         chosen = [rows[item] for item in ranked if item in rows and item not in leave_out][:count]
-        state = next((n for n in rows.values() if n.category is Category.STATE and n.entry_id not in leave_out), None)
-        if state is not None and state not in chosen:
-            chosen.append(state)
+        chosen += [n for n in rows.values() if n.is_live_state and n not in chosen and n.entry_id not in leave_out]
         return tuple(n.model_copy(update={"label": f"E{place}"}) for place, n in enumerate(chosen, start=1))
 
     def amended(
@@ -102,32 +100,29 @@ class Neighbourhood:
         Neighbours keep their labels, so that facts found with the earlier brief stay true; newcomers get the next.
         """
         index = self._refreshed(session, project)
-        rows = session.execute(
-            select(col(Entry.id), col(Entry.category), col(Entry.status)).where(
+        changed = session.execute(
+            select(col(Entry.id), col(Entry.category)).where(
                 col(Entry.project_id) == project.id, col(Entry.revision) > since
             )
         ).all()
-        shown = {n.entry_id: n for n in brief.neighbours}
-        near = [
+        shown = {n.entry_id for n in brief.neighbours}
+        near = {
             entry_id
-            for entry_id, category, _ in rows
-            if entry_id not in leave_out
-            and (
-                entry_id in shown
-                or category == Category.STATE
-                or index.matrix.similarity(entry_id, vector) >= RELATED_SIMILARITY
-            )
-        ]
-        if not near:
+            for entry_id, category in changed
+            if entry_id in shown
+            or category == Category.STATE
+            or index.matrix.similarity(entry_id, vector) >= RELATED_SIMILARITY
+        }
+        if not near and not shown & leave_out:
             return brief
-        fresh = self._rows(session, project.id, near, vector, index.matrix)
-        gone = set(near) - fresh.keys()
+        fresh = self._rows(session, project.id, sorted(near), vector, index.matrix)
+        gone = (near - fresh.keys()) | leave_out
         kept = [
             fresh[n.entry_id].model_copy(update={"label": n.label}) if n.entry_id in fresh else n
             for n in brief.neighbours
             if n.entry_id not in gone
         ]
-        newcomers = [n for entry_id, n in fresh.items() if entry_id not in shown]
+        newcomers = [n for entry_id, n in fresh.items() if entry_id not in shown | leave_out]
         labelled = [
             n.model_copy(update={"label": f"E{place}"})
             for place, n in enumerate(newcomers, start=len(brief.neighbours) + 1)

@@ -264,11 +264,13 @@ class Pipeline:
         with self._database.write() as session:
             if not case.opened and (call := reviews.find_call(session, case.request)) is not None:
                 return self._repeated(session, call)
-            project = projects.locked(session, projects.ensure(session, case.request.project, now))
+            project = projects.ensure(session, case.request.project, now)
+            projects.lock(session, project.id)
+            entries.expire(session, project.id, now)
+            project = projects.get(session, project.id)
             if not case.opened:
                 self._insert(session, project, case, open_until=None)
             rows = reviews.of_call(session, case.call_id)
-            entries.expire(session, project.id, now)
             # What a person decided while the model was thinking stands, and counts for the call like any other verdict.
             stands = [row.verdict is not None for row in rows]
             outcomes = self._decide_all(session, project, case)

@@ -1,7 +1,9 @@
 """Projects: found by name, made when first seen, locked while their entries change."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -37,7 +39,7 @@ _COLUMNS = (
 def find(session: Session, name: str) -> ProjectRow | None:
     """The project of that name, or None."""
     row = session.execute(select(*_COLUMNS).where(col(Project.name) == name)).first()
-    return ProjectRow(row[0], row[1], Level(row[2]) if row[2] else None, row[3], row[4], row[5]) if row else None
+    return None if row is None else _row(row)
 
 
 def ensure(session: Session, name: str, now: datetime) -> ProjectRow:
@@ -64,12 +66,15 @@ def name_of(session: Session, project_id: str) -> str:
     return name
 
 
+def get(session: Session, project_id: str) -> ProjectRow:
+    """A known project as it is now."""
+    return _row(session.execute(select(*_COLUMNS).where(col(Project.id) == project_id)).one())
+
+
 def locked(session: Session, project: ProjectRow) -> ProjectRow:
     """The project, locked and as it is now."""
     lock(session, project.id)
-    now = find(session, project.name)
-    assert now is not None  # noqa: S101 - projects are never deleted
-    return now
+    return get(session, project.id)
 
 
 def lock(session: Session, project_id: str) -> None:
@@ -104,3 +109,7 @@ def next_documents_revision(session: Session, project_id: str) -> int:
 def set_level(session: Session, project_id: str, level: Level) -> None:
     """Set how far the project's candidates go."""
     session.execute(update(Project).where(col(Project.id) == project_id).values(level=level.value))
+
+
+def _row(row: Sequence[Any]) -> ProjectRow:
+    return ProjectRow(row[0], row[1], Level(row[2]) if row[2] else None, row[3], row[4], row[5])

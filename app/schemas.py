@@ -118,6 +118,11 @@ class Neighbour(Model):
     status: EntryStatus
     similarity: float = Field(description="Cosine of the embeddings, -1 to 1.")
 
+    @property
+    def is_live_state(self) -> bool:
+        """Whether this is the project's one STATE entry, and not one that may never have been stored."""
+        return self.category is Category.STATE and self.status in (EntryStatus.PENDING, EntryStatus.STORED)
+
 
 class Passage(Model):
     """A passage of the project's documents near the candidate, labelled ``P1`` and on."""
@@ -142,8 +147,7 @@ class Brief(Model):
     @property
     def state(self) -> Neighbour | None:
         """The project's one STATE entry among the neighbours, if there is one."""
-        live = (EntryStatus.PENDING, EntryStatus.STORED)
-        return next((n for n in self.neighbours if n.category is Category.STATE and n.status in live), None)
+        return next((n for n in self.neighbours if n.is_live_state), None)
 
 
 class Restatement(Model):

@@ -23,6 +23,7 @@ from app.settings import Settings
 PROJECT = "github.com/acme/payments"
 COST = 700
 WORST = 5_000
+PATIENCE = 20.0
 
 # Memories that any reviewer lets pass, each about something else.
 GOOD = (
@@ -99,7 +100,7 @@ Answer = Judgement | Callable[[Brief], Judgement]
 class ScriptedReviewer:
     """The second model of a test: answers from its script, then for ever with the default.
 
-    While ``held`` it thinks: each question waits until `release` is called; ``asked`` is set once one is waiting.
+    After `hold` it thinks: each question waits until `release`; `asked` waits until so many have come in all.
     """
 
     def __init__(self, default: Answer | None = None) -> None:
@@ -108,9 +109,9 @@ class ScriptedReviewer:
         self.deadlines: list[float] = []
         self.worst_case = WORST
         self.closed = False
-        self.asked = asyncio.Event()
         self._default = default or found()
         self._script: list[Answer] = []
+        self._news = asyncio.Condition()
         self._go = asyncio.Event()
         self._go.set()
 
@@ -126,12 +127,18 @@ class ScriptedReviewer:
         """Answer what is waiting."""
         self._go.set()
 
+    async def asked(self, count: int = 1) -> None:
+        """Wait until so many questions have come since the beginning."""
+        async with asyncio.timeout(PATIENCE), self._news:
+            await self._news.wait_for(lambda: len(self.briefs) >= count)
+
     async def review(self, brief: Brief, deadline_seconds: float) -> Judgement:
         """The next answer of the script."""
         self.briefs.append(brief)
         self.deadlines.append(deadline_seconds)
         answer = self._script.pop(0) if self._script else self._default
-        self.asked.set()
+        async with self._news:
+            self._news.notify_all()
         await self._go.wait()
         return answer(brief) if callable(answer) else answer
 
