@@ -87,8 +87,10 @@ def _after(event: dict[str, Any], call: hook.Call, project: str, index: Index) -
         return
     approved = index.approved(_session(event), _call_id(event))
     ids = hook.reported_ids(event.get("tool_response"))
+    taken = hook.keys_taken(event["tool_name"], event.get("tool_response"))
     for place, review in enumerate(approved):
-        if event.get("hook_event_name") == "PostToolUseFailure":
+        skipped = taken is not None and review.key not in taken
+        if skipped or event.get("hook_event_name") == "PostToolUseFailure":
             index.report_failed(review.id)
         else:
             index.report_stored(review.id, ids[place] if len(ids) == len(approved) else review.store_id or review.key)
