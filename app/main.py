@@ -83,7 +83,8 @@ def build_pipeline(settings: Settings) -> Pipeline:
 
 
 def _build_model(settings: Settings) -> Reviewer | None:
-    if settings.anthropic_api_key is None:
+    own_server = settings.anthropic_base_url != Settings.model_fields["anthropic_base_url"].default
+    if settings.anthropic_api_key is None and not own_server and not settings.anthropic_headers:
         return None
     # Imported here: the SDK takes most of a second to load, and without a key nobody needs it.
     from app.reviewers.anthropic import AnthropicReviewer  # noqa: PLC0415
