@@ -21,12 +21,12 @@ INSTALL_SECONDS = 600
 @pytest.fixture(scope="session")
 def programs() -> Programs:
     """The pinned client and memory server, installed on first use."""
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("npm is missing, so the agent client and the memory server cannot be installed")
     with (HERE / "package-lock.json").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # test processes that start together install once
         if not _installed():
+            npm = shutil.which("npm")
+            if npm is None:
+                pytest.skip("npm is missing, so the agent client and the memory server cannot be installed")
             command = [npm, "ci", "--prefix", str(HERE), "--ignore-scripts", "--no-audit", "--no-fund"]
             subprocess.run(command, check=True, timeout=INSTALL_SECONDS)
     return find_programs(HERE / "node_modules")

@@ -1,6 +1,7 @@
 """The client's own `type: http` hook, which needs no file of ours on the machine that it runs on."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +14,9 @@ pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture
-def desk(programs: Programs, service: Service, tmp_path_factory: pytest.TempPathFactory) -> Desk:
+def desk(programs: Programs, service: Service, tmp_path: Path) -> Desk:
     """A desk at which the client asks the service by itself."""
-    desk = Desk(programs, tmp_path_factory.mktemp("desk"))
+    desk = Desk(programs, tmp_path)
     hook = {"type": "http", "url": f"{service.url}/v1/hooks/claude-code?project={desk.project_name}", "timeout": 10}
     events = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
     desk.settings_file.parent.mkdir()

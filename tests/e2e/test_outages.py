@@ -1,8 +1,10 @@
 """When nobody can judge: the person's policy decides, the agent is told, and no text is lost."""
 
 import contextlib
+import shutil
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,8 @@ from tests.support.memory_calls import create_entity
 from tests.support.service import Service
 
 pytestmark = pytest.mark.e2e
+
+CHECKOUT = Path(__file__).parents[2]
 
 
 def test_with_the_service_down_the_write_goes_ahead_is_said_and_journalled(make_desk: MakeDesk, nobody: str) -> None:
@@ -127,6 +131,20 @@ def test_a_damaged_hook_locks_nobody_out_and_is_reported(make_desk: MakeDesk, se
     [answer] = run.hooks_of("PreToolUse")
     assert "not being checked" in answer.context
     assert answer.context in run.heard.context
+
+
+def test_a_plugin_without_its_hook_locks_nobody_out_and_is_reported(
+    make_desk: MakeDesk, service: Service, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "plugin"
+    for folder in (".claude-plugin", "hooks"):
+        shutil.copytree(CHECKOUT / folder, plugin / folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    desk = make_desk(service.url, plugin=plugin)
+
+    run = desk.run([create_entity("billing gateway", RETRIES)])
+
+    assert desk.memory == {"billing gateway": [RETRIES]}
+    assert "not being checked" in run.heard.context
 
 
 @pytest.mark.parametrize(("policy", "stored"), [("allow", True), ("hold", False), ("deny", False)])

@@ -70,7 +70,7 @@ class HookRun:
 
     @property
     def _output(self) -> dict[str, Any]:
-        output: dict[str, Any] = json.loads(self.stdout)["hookSpecificOutput"] if self.stdout.strip() else {}
+        output: dict[str, Any] = json.loads(self.stdout or "{}").get("hookSpecificOutput", {})
         return output
 
 
@@ -233,11 +233,11 @@ class Desk:
         command += ["--mcp-config", str(self._servers), "--strict-mcp-config", *permissions]
         if self._plugin is not None:
             command += ["--plugin-dir", str(self._plugin)]
-        output = _bounded(command, cwd, self._environment(ANTHROPIC_BASE_URL=model_url))
+        output, complaints = _bounded(command, cwd, self._environment(ANTHROPIC_BASE_URL=model_url))
         events: list[dict[str, Any]] = [json.loads(line) for line in output.splitlines()]
-        ends = [event for event in events if event["type"] == "result"]
-        assert ends, f"The client did not come to an end:\n{output}"
-        assert not any(end["is_error"] for end in ends), f"The client failed:\n{output}"
+        ends = [event["is_error"] for event in events if event["type"] == "result"]
+        assert ends, f"The client did not come to an end:\n{complaints}\n{output}"
+        assert not any(ends), f"The client failed:\n{complaints}\n{output}"
         return events
 
     def _environment(self, **more: str) -> dict[str, str]:
@@ -271,25 +271,24 @@ def find_programs(modules: Path) -> Programs:
     return Programs(client=clients[0], node=Path(node), memory_server=server)
 
 
-def _bounded(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> str:
-    """Output of a command that is ended, with all that it started, when its time is up."""
+def _bounded(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> tuple[str, str]:
+    """What a command writes to stdout and stderr; it is ended, with all that it started, when its time is up."""
     with subprocess.Popen(
         command,
         cwd=cwd,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
         start_new_session=True,
     ) as process:
         try:
-            output, _ = process.communicate(timeout=RUN_SECONDS)
+            return process.communicate(timeout=RUN_SECONDS)
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             raise
-    return output
 
 
 def _hook_run(event: Mapping[str, Any]) -> HookRun:
