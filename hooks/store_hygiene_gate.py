@@ -1395,12 +1395,9 @@ def _flush_call(config: Config, entries: list[dict[str, object]], end: float) ->
     reviews, _ = ask_review(config, request, end)
     for entry, review in zip(entries, reviews):
         journal_mark(config, [entry], "flushed", str(review["verdict"]))
-        if review["verdict"] == "approve":
-            # What was held is in no store, and must not refuse the agent that stores it now.
-            became, report = "failed", None
-            if "stored" in entry:
-                became, report = "stored", {"store_id": entry.get("store_id") or entry.get("key") or None}
-            call_service(config, "POST", f"/v1/reviews/{_quoted(review.get('id'))}/{became}", report, end)
+        # What was held is in no store, and must refuse nobody who stores it now.
+        if review["verdict"] == "approve" and ("stored" in entry or entry.get("outcome") == "kept"):
+            _report(config, review, entry.get("store_id") or entry.get("key"), end, failed="stored" not in entry)
 
 
 def now() -> str:
@@ -1857,23 +1854,25 @@ def _report_reviews(event: Event, call: Call, failed: bool) -> None:
     query = f"session_id={_quoted(event.session)}&tool_call_id={_quoted(event.call_id)}"
     page, _ = call_service(event.config, "GET", f"/v1/reviews?{query}", None, event.end)
     approved = [review for review in map(_mapping, _items(page.get("items"))) if review.get("verdict") == "approve"]
-    ids = reported_ids(event.response)
-    taken = keys_taken(event.tool, event.response, event.config.tools)
+    ids, taken = reported_ids(event.response), keys_taken(event.tool, event.response, event.config.tools)
     for review in approved:
-        lost = failed or (taken is not None and review.get("key") not in taken)
-        place = review.get("position")
+        place, text = review.get("position"), review.get("text")
         store_id = ids[place] if isinstance(place, int) and len(ids) == len(approved) > place else ""
-        store_id = store_id or next((c.store_id for c in call.candidates if c.text == review.get("text")), "")
-        path = f"/v1/reviews/{_quoted(review.get('id'))}/{'failed' if lost else 'stored'}"
-        body = None if lost else {"store_id": store_id or review.get("key")}
-        call_service(event.config, "POST", path, body, event.end)
+        store_id = store_id or next((c.store_id for c in call.candidates if c.text == text), "")
+        skipped = taken is not None and review.get("key") not in taken
+        _report(event.config, review, store_id or review.get("key"), event.end, failed=failed or skipped)
+
+
+def _report(config: Config, review: Mapping[str, object], store_id: object, end: float, *, failed: bool) -> None:
+    path = f"/v1/reviews/{_quoted(review.get('id'))}/{'failed' if failed else 'stored'}"
+    call_service(config, "POST", path, None if failed else {"store_id": store_id or None}, end)
 
 
 def keys_taken(tool_name: str, response: object, tools: Sequence[Mapping[str, object]] = TOOLS) -> set[str] | None:
     """Keys of what the store took, by the tool's answer; None if it does not tell."""
     answer = _mapping(response)
     paths = [path for row in _rows_of(tool_name, tools)[:1] for path in _paths(row.get("taken")) if path[0] in answer]
-    return {redact(_clip(key, 500)) for path in paths for key, _ in _walk(answer, path, ()) if key} if paths else None
+    return {_clip(key, 500) for path in paths for key, _ in _walk(answer, path, ()) if key} if paths else None
 
 
 def reported_ids(response: object) -> list[str]:
