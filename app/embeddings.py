@@ -50,7 +50,7 @@ class WordLlamaEmbedder:
 
 
 class Matrix:
-    """Unit vectors under ids, searched exactly; rows are replaced and dropped in place.
+    """Unit vectors under ids, searched exactly; one thread may write while others search.
 
     A search takes one matrix product: 10,000 vectors of 256 dimensions are 10 MB to read.
     """
@@ -59,6 +59,7 @@ class Matrix:
         self._rows = np.zeros((64, dimension), dtype=np.float32)
         self._ids: list[str | None] = []
         self._row_of: dict[str, int] = {}
+        self._free: list[int] = []
 
     def __len__(self) -> int:
         return len(self._row_of)
@@ -67,14 +68,10 @@ class Matrix:
         """Add a vector under an id, or replace it."""
         row = self._row_of.get(item)
         if row is None:
-            row = len(self._ids)
-            if row == len(self._rows):
-                grown = np.zeros((2 * row, self._rows.shape[1]), dtype=np.float32)
-                grown[:row] = self._rows
-                self._rows = grown
-            self._ids.append(item)
-            self._row_of[item] = row
+            row = self._free.pop() if self._free else self._new_row()
         self._rows[row] = vector
+        self._ids[row] = item
+        self._row_of[item] = row
 
     def drop(self, item: str) -> None:
         """Forget an id; unknown ones are no error."""
@@ -82,6 +79,7 @@ class Matrix:
         if row is not None:
             self._ids[row] = None
             self._rows[row] = 0
+            self._free.append(row)
 
     def similarity(self, item: str, vector: Vector) -> float:
         """Cosine similarity of a vector to the one under an id; 0 if there is none."""
@@ -95,8 +93,18 @@ class Matrix:
         if size == 0 or count == 0:
             return []
         scores = self._rows[:size] @ vector
-        # Dropped rows score 0; asking for a few more keeps them from crowding out the rest.
-        wanted = min(size, count + (size - len(self._row_of)))
+        # Free rows score 0; asking for that many more keeps them from crowding out the rest.
+        wanted = min(size, count + len(self._free))
         best = np.argpartition(scores, size - wanted)[size - wanted :]
         ordered = best[np.argsort(scores[best])[::-1]]
         return [(item, float(scores[row])) for row in ordered if (item := ids[row]) is not None][:count]
+
+    def _new_row(self) -> int:
+        row = len(self._ids)
+        if row == len(self._rows):
+            grown = np.zeros((2 * row, self._rows.shape[1]), dtype=np.float32)
+            grown[:row] = self._rows
+            self._rows = grown
+        # Only now, so that a search never counts a row that is not there.
+        self._ids.append(None)
+        return row

@@ -204,7 +204,9 @@ class PassageRow(Table, table=True):
     __tablename__ = "passage"
 
     id: str = Field(default_factory=new_id, primary_key=True)
-    document_id: str = Field(sa_column=Column(ForeignKey("document.id", ondelete="CASCADE"), index=True))
+    document_id: str = Field(
+        sa_column=Column(ForeignKey("document.id", ondelete="CASCADE"), index=True, nullable=False)
+    )
     position: int
     heading: str
     text: str = Field(sa_type=Text)

@@ -22,7 +22,9 @@ from app.words import words
 VISIBLE = (EntryStatus.PENDING.value, EntryStatus.STORED.value, EntryStatus.UNCONFIRMED.value)
 RAREST_WORDS = 8
 RELATED_SIMILARITY = 0.6
+# A word in more entries than both of these takes long to look up and tells little.
 COMMON_SHARE = 0.2
+FEW_ENTRIES = 1_000
 
 
 @dataclass
@@ -177,7 +179,9 @@ class Neighbourhood:
             ).all()
         )
         known = sorted((word for word in asked if word in frequency), key=lambda word: int(frequency[word]))
-        rare = [word for word in known if int(frequency[word]) <= max(count, COMMON_SHARE * size)][:RAREST_WORDS]
+        # Rows are never taken out, so the last one's number is how many there are, in all projects.
+        everything: int = session.execute(text("SELECT coalesce(max(rowid), 0) FROM entry_words")).scalar_one()
+        rare = [word for word in known if int(frequency[word]) <= max(FEW_ENTRIES, COMMON_SHARE * everything)][:RAREST_WORDS]
         if not rare:
             return []
         terms = " OR ".join(f'"{word}"' for word in rare)

@@ -162,7 +162,7 @@ def upgrade() -> None:
     op.create_table(
         "passage",
         sa.Column("id", sa.String(), nullable=False),
-        sa.Column("document_id", sa.String(), nullable=True),
+        sa.Column("document_id", sa.String(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("heading", sa.String(), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),

@@ -1,0 +1,173 @@
+"""The project's documents: sent once, cut into passages, replaced when they change."""
+
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app import documents, projects
+from app.documents import LONGEST, passages
+from app.errors import Invalid
+from app.schemas import DocumentIn, Passage
+from tests.support.documents import document
+from tests.support.pipelines import PROJECT, Bench, embedder
+
+README = """Intro without a heading.
+
+# Storage
+
+Raw pages are stored first.
+They are never changed.
+
+## Replay ##
+
+Rules can be replayed over stored pages.
+
+```
+# no heading
+
+still the same fence
+```
+"""
+
+
+def shortlist(bench: Bench, text: str, count: int = 4) -> list[Passage]:
+    """The passages near a text."""
+    with bench.database.read() as session:
+        project = projects.find(session, PROJECT)
+        assert project is not None
+        return list(bench.index.documents.shortlist(session, project, embedder().embed([text])[0], count))
+
+
+# --- sending ------------------------------------------------------------------------------------------------------
+
+
+async def test_hashes_alone_tell_which_texts_are_wanted(bench: Bench) -> None:
+    sent = bench.index.put_documents(PROJECT, [document("README.md", README, send=False)])
+    assert (sent.wanted, sent.passages) == (["README.md"], 0)
+    sent = bench.index.put_documents(PROJECT, [document("README.md", README)])
+    assert (sent.wanted, sent.passages) == ([], 4)
+    sent = bench.index.put_documents(PROJECT, [document("README.md", README, send=False)])
+    assert (sent.wanted, sent.passages) == ([], 4)
+
+
+async def test_a_changed_document_is_wanted_and_replaced(bench: Bench) -> None:
+    bench.index.put_documents(PROJECT, [document("README.md", README)])
+    changed = "# Storage\n\nRaw pages are thrown away at once."
+    sent = bench.index.put_documents(PROJECT, [document("README.md", changed, send=False)])
+    assert (sent.wanted, sent.passages) == (["README.md"], 4), "the older text serves until the newer comes"
+    bench.index.put_documents(PROJECT, [document("README.md", changed)])
+    assert [p.text for p in shortlist(bench, "raw pages")] == ["Raw pages are thrown away at once."]
+
+
+async def test_documents_that_are_not_listed_are_forgotten(bench: Bench) -> None:
+    bench.index.put_documents(PROJECT, [document("a.md", README), document("b.md", "Only this line is in b.")])
+    sent = bench.index.put_documents(PROJECT, [document("b.md", "Only this line is in b.", send=False)])
+    assert (sent.wanted, sent.passages) == ([], 1)
+    assert [p.path for p in shortlist(bench, README)] == ["b.md"]
+    assert bench.index.put_documents(PROJECT, []).passages == 0
+    assert shortlist(bench, README) == []
+
+
+async def test_saying_the_same_again_is_no_change(bench: Bench) -> None:
+    bench.index.put_documents(PROJECT, [document("a.md", README)])
+    before = bench.rows("SELECT documents_revision FROM project")
+    bench.index.put_documents(PROJECT, [document("a.md", README, send=False)])
+    assert bench.rows("SELECT documents_revision FROM project") == before
+
+
+async def test_a_text_with_another_hash_is_refused_and_changes_nothing(bench: Bench) -> None:
+    bench.index.put_documents(PROJECT, [document("a.md", README)])
+    forged = DocumentIn(path="b.md", sha256="0" * 64, text="Something else.")
+    with pytest.raises(Invalid, match=r"b\.md"):
+        bench.index.put_documents(PROJECT, [forged])
+    assert [row["path"] for row in bench.rows("SELECT path FROM document")] == ["a.md"]
+
+
+async def test_a_path_that_stands_twice_is_refused(bench: Bench) -> None:
+    with pytest.raises(Invalid, match="twice"):
+        bench.index.put_documents(PROJECT, [document("a.md", README), document("a.md", "Other text.")])
+
+
+async def test_the_hash_is_that_of_the_text_as_it_was_sent(bench: Bench) -> None:
+    text = "A line with \x00 in it, as no database stores it."
+    sent = DocumentIn(path="a.bin", sha256=sha256(text.encode()).hexdigest(), text=text)
+    assert bench.index.put_documents(PROJECT, [sent]).passages == 1
+    assert "\x00" not in shortlist(bench, text)[0].text
+
+
+async def test_an_empty_document_has_no_passages_and_is_not_asked_for_again(bench: Bench) -> None:
+    assert bench.index.put_documents(PROJECT, [document("a.md", "")]).wanted == []
+    assert bench.index.put_documents(PROJECT, [document("a.md", "", send=False)]).wanted == []
+
+
+# --- finding ------------------------------------------------------------------------------------------------------
+
+
+async def test_the_nearest_passage_comes_first_under_its_heading(bench: Bench) -> None:
+    bench.index.put_documents(PROJECT, [document("README.md", README)])
+    found = shortlist(bench, "Rules are replayed over pages that were stored.")
+    assert [p.label for p in found] == ["P1", "P2", "P3", "P4"]
+    assert (found[0].path, found[0].heading, found[0].text) == (
+        "README.md",
+        "Replay",
+        "Rules can be replayed over stored pages.",
+    )
+
+
+async def test_a_project_without_documents_has_no_passages(bench: Bench) -> None:
+    bench.index.put_documents("elsewhere", [document("README.md", README)])
+    bench.index.put_documents(PROJECT, [])
+    assert shortlist(bench, README) == []
+
+
+async def test_what_another_process_sends_is_found(bench: Bench) -> None:
+    bench.index.put_documents(PROJECT, [document("README.md", README)])
+    shortlist(bench, README)
+    other = documents.Documents(embedder(), str)
+    with bench.database.write() as session:
+        project = projects.find(session, PROJECT)
+        assert project is not None
+        other.replace_all(session, project, [document("b.md", "Only this line is in b.")], bench.clock.at)
+    assert [p.path for p in shortlist(bench, README)] == ["b.md"]
+
+
+# --- cutting ------------------------------------------------------------------------------------------------------
+
+
+def test_passages_follow_headings_and_paragraphs() -> None:
+    assert [(cut.heading, cut.text.splitlines()[0]) for cut in passages(README)] == [
+        ("", "Intro without a heading."),
+        ("Storage", "Raw pages are stored first."),
+        ("Replay", "Rules can be replayed over stored pages."),
+        ("Replay", "```"),
+    ]
+
+
+def test_a_fence_is_cut_neither_at_its_comments_nor_at_its_blank_lines() -> None:
+    *_, fence = passages(README)
+    assert fence.text == "```\n# no heading\n\nstill the same fence\n```"
+
+
+def test_a_long_paragraph_is_cut_between_words() -> None:
+    words = [f"word{number}" for number in range(600)]
+    cuts = [cut.text for cut in passages(" ".join(words))]
+    assert len(cuts) > 4
+    assert all(len(cut) <= LONGEST for cut in cuts)
+    assert " ".join(cuts).split() == words
+
+
+def test_a_long_line_without_spaces_is_cut_all_the_same() -> None:
+    cuts = [cut.text for cut in passages("x" * 5_000)]
+    assert all(len(cut) <= LONGEST for cut in cuts)
+    assert "".join(cuts) == "x" * 5_000
+
+
+@given(st.lists(st.sampled_from(["# head", "```", "", "text", "  ", "y" * 1_000, "a\tb"]), max_size=20).map("\n".join))
+def test_every_word_of_a_text_is_in_one_passage_or_heading(text: str) -> None:
+    cuts = list(passages(text))
+    kept = "".join("".join(cut.text.split()) for cut in cuts)
+    without_headings = "".join("".join(line.split()) for line in text.splitlines() if line != "# head")
+    assert kept.replace("#head", "") == without_headings
+    assert all(cut.text.strip() and len(cut.text) <= 2 * LONGEST for cut in cuts)
