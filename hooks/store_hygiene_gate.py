@@ -918,7 +918,7 @@ def _read_stage(stage: list[str], piped: str | None) -> tuple[str | None, list[t
         else:
             next(rest, None)
     name, arguments = (words[0].lower().rpartition("/")[2], words[1:]) if words else ("", [])
-    plain = [word for word in arguments if not word.startswith("-")]
+    plain = [word for word in arguments if not word.startswith("-") or " " in word]
     if name in _FILE_WRITERS:
         path = next((word for word in plain if word.lower().endswith(".md")), "")
         appends = name == "add-content" or "-append" in map(str.lower, arguments)
