@@ -1,7 +1,7 @@
 """What the agent is told: one text for each review, ready to show, keyed on the reason codes."""
 
 from app.gate import REASONS
-from app.schemas import EntryRef, Fault, PassageRef, Reason, ReviewOut, Verdict
+from app.schemas import EntryRef, EntryStatus, Fault, PassageRef, Reason, ReviewOut, Verdict
 
 EXCERPT = 400
 
@@ -114,6 +114,8 @@ def _twin(entry: EntryRef | None, passage: PassageRef | None) -> list[str]:
     if passage is not None:
         where = f"{passage.path} ({passage.heading})" if passage.heading else passage.path
         return [f"It restates {where}: {_excerpt(passage.quote)}", "Store only what that document does not say."]
+    if entry is not None and entry.status is EntryStatus.PENDING:
+        return [f"It says the same as {_name(entry)}, which was offered just now and is on its way into the store."]
     if entry is not None:
         return [
             f"It says the same as {_name(entry)}: {_excerpt(entry.text)}",

@@ -12,6 +12,9 @@ from math import log1p
 
 from app.words import words
 
+# Blocks of features, and how much each weighs against the others: runs of characters within words, words, pairs of
+# words, runs within the first words, the last words, and the very first word.
+BLOCKS = {"c": 1.0, "w": 1.0, "p": 0.8, "f": 0.7, "l": 0.5, "s": 0.35}
 FIRST_WORDS = 5
 LAST_WORDS = 6
 SHORTEST_GRAM, LONGEST_GRAM = 2, 5
@@ -53,17 +56,17 @@ def masked(text: str) -> str:
 
 
 def count(text: str) -> Counter[str]:
-    """How often each feature occurs: character runs within words, words and pairs, first and last words, layout."""
-    plain = masked(text)
-    tokens = [token.casefold() for token in _WORD.findall(plain)]
+    """How often each feature occurs; the first character names its block (see ``BLOCKS``)."""
+    plain = masked(text).casefold()
+    tokens = _WORD.findall(plain)
     counted: Counter[str] = Counter()
-    counted.update(_character_runs(plain.casefold()))
-    counted.update(f"w {token}" for token in tokens)
-    counted.update(f"p {a} {b}" for a, b in pairwise(tokens))
-    counted.update(f"f {run}" for run in _character_runs(" ".join(tokens[:FIRST_WORDS])))
+    counted.update("c" + run for run in _character_runs(plain))
+    counted.update("w" + token for token in tokens)
+    counted.update(f"p{a} {b}" for a, b in pairwise(tokens))
+    counted.update("f" + run for run in _character_runs(" ".join(tokens[:FIRST_WORDS])))
+    counted.update("l" + token for token in tokens[-LAST_WORDS:])
     if tokens:
-        counted[f"1 {tokens[0]}"] += 1
-    counted.update(f"l {token}" for token in tokens[-LAST_WORDS:])
+        counted["s" + tokens[0]] += 1
     return counted
 
 
