@@ -35,33 +35,36 @@ from app.schemas import (
 )
 from app.settings import app_version
 
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    code: {"model": Problem, "content": {"application/problem+json": {}}, "description": description}
-    for code, description in (
-        (400, "The request makes no sense."),
-        (401, "The service's key is missing."),
-        (403, "The host or origin is refused."),
-        (404, "There is no such thing."),
-        (409, "The request contradicts what is stored."),
-        (422, "The request does not have the declared form."),
-        (503, "The service cannot answer now."),
-    )
+PROBLEMS = {
+    400: "The request makes no sense.",
+    401: "The service's key is missing.",
+    403: "The host or origin is refused.",
+    404: "There is no such thing.",
+    409: "The request contradicts what is stored.",
+    422: "The request does not have the declared form.",
+    503: "The service cannot answer now.",
 }
 
-router = APIRouter(responses=PROBLEMS)
+
+def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """The error responses of a route, as OpenAPI declares them."""
+    content = {"application/problem+json": {"schema": Problem.model_json_schema()}}
+    return {code: {"description": PROBLEMS[code], "content": content} for code in codes}
+
+
+open_router = APIRouter(responses=problems(403))
+router = APIRouter(responses=problems(401, 403, 422, 503))
 
 UNKNOWN = ""
 
 Id = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[0-9a-zA-Z_-]+$")]
 Count = Annotated[int, Query(ge=1, le=200, description="Most items in the answer.")]
-ProjectPath = Annotated[
-    Name, Path(description="The project's name; a `/` in it is sent as `%2F` or as it is.", pattern=r"^[^\x00]+$")
-]
+ProjectPath = Annotated[Name, Path(description="The project's name; a `/` in it is sent as `%2F` or as it is.")]
 Before = Annotated[str | None, Query(max_length=64, description="Cursor: the `next` of the page before.")]
 ProjectName = Annotated[Name | None, Query(description="Only this project's.")]
 
 
-@router.post("/v1/reviews", tags=["reviews"])
+@router.post("/v1/reviews", tags=["reviews"], responses=problems(400, 409))
 async def review(request: ReviewRequest, pipeline: PipelineDep) -> CallOut:
     """Judge one memory tool call. The same `tool_call_id` in the same session gets the same answer again."""
     return await pipeline.review(request)
@@ -93,28 +96,28 @@ def list_reviews(
     return ReviewPage(items=items, next=items[-1].id if len(items) == count else None)
 
 
-@router.get("/v1/reviews/{review_id}", tags=["reviews"])
+@router.get("/v1/reviews/{review_id}", tags=["reviews"], responses=problems(404))
 def get_review(review_id: Id, pipeline: PipelineDep) -> ReviewOut:
     """One review."""
     with pipeline.index.database.read() as session:
         return reviews.get(session, review_id)
 
 
-@router.post("/v1/reviews/{review_id}/stored", tags=["reviews"])
+@router.post("/v1/reviews/{review_id}/stored", tags=["reviews"], responses=problems(400, 404))
 def report_stored(review_id: Id, report: StoredReport, pipeline: PipelineDep) -> ReviewOut:
     """The agent's tool has stored the text: its entry becomes `stored`. Saying it twice changes nothing."""
     pipeline.index.report_stored(review_id, report.store_id)
     return get_review(review_id, pipeline)
 
 
-@router.post("/v1/reviews/{review_id}/failed", tags=["reviews"])
+@router.post("/v1/reviews/{review_id}/failed", tags=["reviews"], responses=problems(404))
 def report_failed(review_id: Id, pipeline: PipelineDep) -> ReviewOut:
     """The agent's tool did not store the text: its entry refuses nobody any more."""
     pipeline.index.report_failed(review_id)
     return get_review(review_id, pipeline)
 
 
-@router.post("/v1/hooks/claude-code", tags=["hooks"])
+@router.post("/v1/hooks/claude-code", tags=["hooks"], responses=problems(400, 409))
 async def claude_code_hook(
     event: Annotated[dict[str, Any], Body()], pipeline: PipelineDep, project: ProjectName = None
 ) -> dict[str, Any]:
@@ -141,13 +144,13 @@ def list_entries(
     return EntryPage(items=items, next=items[-1].id if len(items) == count else None)
 
 
-@router.post("/v1/entries", tags=["entries"], status_code=status.HTTP_201_CREATED)
+@router.post("/v1/entries", tags=["entries"], status_code=status.HTTP_201_CREATED, responses=problems(400, 409))
 def add_entry(entry: EntryIn, pipeline: PipelineDep) -> EntryOut:
     """Index a memory that is already in a store, without a review."""
     return pipeline.index.add_entry(entry)
 
 
-@router.post("/v1/entries/deleted", tags=["entries"])
+@router.post("/v1/entries/deleted", tags=["entries"], responses=problems(400))
 def report_deleted(report: DeletedReport, pipeline: PipelineDep) -> DeletedOut:
     """The agent's tool has deleted items from a store: their entries become `deleted`."""
     return DeletedOut(entries=pipeline.index.report_deleted(report))
@@ -164,14 +167,14 @@ def search_entries(
     return pipeline.index.search(project, query.replace("\x00", " "), count)
 
 
-@router.get("/v1/entries/{entry_id}", tags=["entries"])
+@router.get("/v1/entries/{entry_id}", tags=["entries"], responses=problems(404))
 def get_entry(entry_id: Id, pipeline: PipelineDep) -> EntryOut:
     """One entry."""
     with pipeline.index.database.read() as session:
         return entries.get(session, entry_id)
 
 
-@router.delete("/v1/entries/{entry_id}", tags=["entries"])
+@router.delete("/v1/entries/{entry_id}", tags=["entries"], responses=problems(404))
 def delete_entry(entry_id: Id, pipeline: PipelineDep) -> EntryOut:
     """Mark an entry deleted, when it was deleted from its store by hand."""
     pipeline.index.delete_entry(entry_id)
@@ -197,31 +200,31 @@ def get_policy(
         reasons={reason.value: text for reason, text in gate.REASONS.items()},
     )
     etag = f'"{sha256(policy.model_dump_json().encode()).hexdigest()[:32]}"'
-    if if_none_match == etag:
+    if etag in (known.strip().removeprefix("W/") for known in (if_none_match or "").split(",")):
         raise NotModified(etag)
     response.headers["ETag"] = etag
     return policy
 
 
-@router.put("/v1/projects/{project:path}/documents", tags=["projects"])
+@router.put("/v1/projects/{project:path}/documents", tags=["projects"], responses=problems(400))
 def put_documents(project: ProjectPath, sent: DocumentsIn, pipeline: PipelineDep) -> DocumentsOut:
     """Make the project's documents these. Hashes alone suffice for known texts; the answer names those wanted."""
     return pipeline.index.put_documents(project, sent.documents)
 
 
-@router.put("/v1/projects/{project:path}", tags=["projects"])
+@router.put("/v1/projects/{project:path}", tags=["projects"], responses=problems(400))
 def put_project(project: ProjectPath, change: ProjectIn, pipeline: PipelineDep) -> ProjectOut:
     """Set a project's level: `gate`, `offline`, or `model` (the opt-in to the paid second model)."""
     return pipeline.index.set_level(project, change.level)
 
 
-@router.get("/healthz", tags=["operation"])
+@open_router.get("/healthz", tags=["operation"])
 def healthz() -> Health:
     """The process lives."""
     return Health(status="ok", version=app_version())
 
 
-@router.get("/readyz", tags=["operation"])
+@open_router.get("/readyz", tags=["operation"], responses=problems(503))
 def readyz(pipeline: PipelineDep) -> Health:
     """The service can judge: its database answers."""
     pipeline.index.database.ping()

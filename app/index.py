@@ -16,7 +16,6 @@ from app.errors import Conflict, Invalid
 from app.models import Review
 from app.neighbours import Neighbourhood
 from app.schemas import (
-    Category,
     DeletedReport,
     DocumentIn,
     DocumentsOut,
@@ -95,10 +94,8 @@ class Index:
 
         Raises:
             Conflict: the project has an entry of the same text, or a STATE entry already.
-            Invalid: the text holds a secret, or its category is NONE.
+            Invalid: the text holds a secret.
         """
-        if entry.category is Category.NONE:
-            raise Invalid("An entry needs one of the five categories; NONE means that a text is no memory.")
         if Reason.SECRET in gate.check(entry.text):
             raise Invalid("The text holds a secret; take it out first.")
         now = self.now()

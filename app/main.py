@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import hmac
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
@@ -59,6 +60,7 @@ def build_app(settings: Settings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.pipeline = pipeline
+    app.include_router(api.open_router)
     app.include_router(api.router)
     app.add_exception_handler(BouncerError, _bouncer_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
@@ -142,7 +144,10 @@ def _host_name(url: str) -> str:
 
 def _answer(error: BouncerError, path: str) -> Response:
     return JSONResponse(
-        problem(error.status, error.slug, error.detail, path), status_code=error.status, media_type=PROBLEM_JSON
+        problem(error.status, error.slug, error.detail, path),
+        status_code=error.status,
+        headers={"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthorized) else None,
+        media_type=PROBLEM_JSON,
     )
 
 
@@ -155,10 +160,15 @@ async def _bouncer_error(request: Request, exc: Exception) -> Response:
 
 async def _validation_error(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, RequestValidationError)  # noqa: S101
-    # The rejected values are left out: they may be a candidate's text.
-    faults = "; ".join(f"{'.'.join(str(part) for part in error['loc'])}: {error['msg']}" for error in exc.errors())
+    faults = "; ".join(f"{_place(error)}: {error['msg']}" for error in exc.errors())
     body = problem(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", faults, request.url.path)
     return JSONResponse(body, status_code=HTTPStatus.UNPROCESSABLE_ENTITY, media_type=PROBLEM_JSON)
+
+
+def _place(error: Mapping[str, Any]) -> str:
+    """Where the fault is, in words of ours: rejected values, and names that we did not give, may be private."""
+    place = error["loc"][:-1] if error["type"] == "extra_forbidden" else error["loc"]
+    return ".".join(str(part) for part in place)
 
 
 async def _http_error(request: Request, exc: Exception) -> Response:

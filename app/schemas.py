@@ -23,6 +23,9 @@ class Category(StrEnum):
     NONE = "NONE"
 
 
+MemoryCategory = Literal[Category.STATE, Category.DECISION, Category.RULE, Category.DISCOVERY, Category.QUIRK]
+
+
 class Verdict(StrEnum):
     """What follows from the facts. ``held`` means that nobody could judge; it is neither approval nor refusal."""
 
@@ -389,7 +392,7 @@ class EntryIn(Model):
     """A memory that is already in a store, to be indexed without a review."""
 
     project: Name
-    category: Category
+    category: MemoryCategory
     text: Text
     key: Name | None = None
     store: Name = "unknown"

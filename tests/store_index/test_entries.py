@@ -1,9 +1,10 @@
 """Entries: imported, listed in pages, searched."""
 
 import pytest
+from pydantic import ValidationError
 
 from app import entries
-from app.errors import Conflict, Invalid
+from app.errors import Conflict
 from app.schemas import Category, EntryIn, EntryOut, EntryStatus
 from tests.support.pipelines import GOOD, PROJECT, Bench
 
@@ -44,7 +45,7 @@ async def test_equal_texts_and_second_states_cannot_be_imported(bench: Bench) ->
 
 
 async def test_no_memory_cannot_be_imported(bench: Bench) -> None:
-    with pytest.raises(Invalid, match="NONE"):
+    with pytest.raises(ValidationError, match="category"):
         add(bench, GOOD[0], Category.NONE)
 
 

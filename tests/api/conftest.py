@@ -1,0 +1,38 @@
+"""One service for all tests here; each test has a project of its own in it."""
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+
+from tests.support.http_service import http_service
+
+_projects = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    with http_service(tmp_path_factory.mktemp("service")) as client:
+        yield client
+
+
+@pytest.fixture
+def project() -> str:
+    return f"github.com/acme/app-{next(_projects)}"
+
+
+@pytest.fixture
+def problem() -> Callable[[httpx.Response], dict[str, object]]:
+    """Checks that a response is a problem (RFC 9457) and gives its body."""
+
+    def check(response: httpx.Response) -> dict[str, object]:
+        assert response.headers["content-type"] == "application/problem+json"
+        body: dict[str, object] = response.json()
+        assert set(body) == {"type", "title", "status", "detail", "instance"}
+        assert body["status"] == response.status_code
+        assert str(body["type"]).startswith("urn:memory-bouncer:problem:")
+        assert body["detail"]
+        return body
+
+    return check
