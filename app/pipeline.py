@@ -44,11 +44,14 @@ from app.schemas import (
 )
 from app.settings import Settings
 from app.stores import can_update
+from app.words import overlap
 
 MARGIN_SECONDS = 0.5
 LEASE_SECONDS = 30.0
 POLL_SECONDS = 0.05
 MODEL_CALLS_AT_ONCE = 8
+NEAR_SIMILARITY = 0.8
+NEAR_WORDS = 0.6
 
 NOTE_NO_MODEL = "no model is configured; the offline reviewer answered"
 NOTE_NO_BUDGET = "no budget for the model is left; the offline reviewer answered"
@@ -163,9 +166,13 @@ class Pipeline:
             case.revision = project.revision
             if request.operation is Operation.UPDATE or not can_update(request.store):
                 case.told = reviews.told_to_update(session, request.session_id, project.id)
+            refused = reviews.refused_texts(session, request.session_id, project.id)
             for draft in drafts:
-                if not draft.gate:
-                    self._meet_neighbours(session, project, request, draft)
+                if draft.gate:
+                    continue
+                self._meet_neighbours(session, project, request, draft)
+                if self._is_worn_out(draft, refused):
+                    draft.judgement = Judgement(reviewer="gate", facts=None, fault=Fault.REPEATED_REFUSALS)
         if level is Level.MODEL:
             self._plan_model(session, case, project)
         return case
@@ -183,6 +190,20 @@ class Pipeline:
         passages = self.index.documents.shortlist(session, project, draft.vector, self._settings.passages)
         draft.brief = draft.brief.model_copy(update={"neighbours": near, "passages": passages})
 
+    def _is_worn_out(self, draft: Draft, refused: list[str]) -> bool:
+        """Whether near-same texts were refused so often in this session that only a person should decide on another.
+
+        It keeps an agent from rephrasing until some wording happens to pass.
+        """
+        if len(refused) < policy.MOST_REFUSALS:
+            return False
+        similarities = self.index.embed(refused) @ draft.vector
+        near = sum(
+            similarity >= NEAR_SIMILARITY or overlap(draft.text, text) >= NEAR_WORDS
+            for similarity, text in zip(similarities, refused, strict=True)
+        )
+        return int(near) >= policy.MOST_REFUSALS
+
     def _plan_model(self, session: Session, case: Case, project: ProjectRow | None) -> None:
         if self._model is None:
             case.note = NOTE_NO_MODEL
@@ -191,7 +212,7 @@ class Pipeline:
             if draft.gate:
                 continue
             draft.cache_key = _cache_key(draft.brief, self._model)
-            draft.judgement = reviews.cached(session, draft.cache_key)
+            draft.judgement = draft.judgement or reviews.cached(session, draft.cache_key)
             known = entries.twin(session, project.id, draft.text_hash) if project else None
             if draft.judgement is None and known is not None and _refuses(known, case.request, draft.replaces):
                 # An equal text is a duplicate without a reviewer; the decision is made again under the lock.

@@ -18,6 +18,8 @@ from app.schemas import (
     Verdict,
 )
 
+# After so many refusals of near-same texts in a session, the next one is held for a person.
+MOST_REFUSALS = 3
 REFUSALS = frozenset({Verdict.REWRITE, Verdict.UPDATE, Verdict.DUPLICATE, Verdict.REJECT})
 
 

@@ -101,6 +101,22 @@ def told_to_update(session: Session, session_id: str, project_id: str) -> frozen
     )
 
 
+def refused_texts(session: Session, session_id: str, project_id: str, count: int = 20) -> list[str]:
+    """The texts for which this session was last sent back to rework them, newest first."""
+    return list(
+        session.execute(
+            select(col(Review.text))
+            .where(
+                col(Review.session_id) == session_id,
+                col(Review.project_id) == project_id,
+                col(Review.verdict).in_((Verdict.REWRITE.value, Verdict.REJECT.value)),
+            )
+            .order_by(col(Review.id).desc())
+            .limit(count)
+        ).scalars()
+    )
+
+
 def get(session: Session, review_id: str) -> ReviewOut:
     """A decided review by its id.
 

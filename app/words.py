@@ -10,6 +10,12 @@ _TOKEN = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")
 _FIRST_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 
 
+def overlap(one: str, other: str) -> float:
+    """Share of the shorter text's different words that the other has too, 0 to 1."""
+    first, second = set(words(one)), set(words(other))
+    return len(first & second) / min(len(first), len(second)) if first and second else 0.0
+
+
 def words(text: str) -> list[str]:
     """Words in their order, folded in case and accents; pairs of characters where a script has no spaces."""
     decomposed = unicodedata.normalize("NFKD", text.casefold())
