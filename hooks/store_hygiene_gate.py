@@ -1107,7 +1107,7 @@ class Config:
         """Set one of `_SETTINGS` if the value is fit, else note the problem (without the value: it may be a key)."""
         try:
             setattr(self, name, _SETTINGS[name](value))
-        except (TypeError, ValueError, OverflowError) as error:
+        except ValueError as error:
             self.problems.append(f"{source}: {name} {error}")
 
 
@@ -1169,8 +1169,11 @@ def _word(*words: str) -> Callable[[object], object]:
 
 def _number(kind: type, low: float, high: float) -> Callable[[object], object]:
     def check(value: object) -> object:
-        number = kind(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
-        if number is None or not low <= number <= high:
+        try:
+            number = kind(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else -1
+        except (ValueError, OverflowError):
+            number = -1
+        if not low <= number <= high:
             raise ValueError(f"must be a number from {low:g} to {high:g}")
         return number
 
@@ -1516,17 +1519,19 @@ def _exchange_far(
     import threading
 
     scheme, host, port, _ = split_url(url)
+    kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
+    connection = kind(host, port, timeout=_left(end))
     results: list[tuple[int, str, bytes] | Exception] = []
 
     def run() -> None:
-        kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
         try:
-            connection = kind(host, port, timeout=_left(end))
             connection.request(method, target, content or None, dict(headers))
             answer = connection.getresponse()
             results.append((answer.status, answer.getheader("etag", ""), answer.read(_MAXIMUM_ANSWER)))
         except Exception as error:  # noqa: BLE001 - raised again in the thread that waits
             results.append(error)
+        finally:
+            connection.close()
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
@@ -1883,7 +1888,7 @@ def reported_ids(response: object) -> list[str]:
 
         return [match[1] or match[0] for match in re.finditer(_ID_IN_TEXT, response[:MAXIMUM_TEXT], re.IGNORECASE)]
     if isinstance(response, dict):
-        own = next((response[name] for name in _ID_FIELDS if isinstance(response.get(name), (str, int))), None)
+        own = next((response[name] for name in _ID_FIELDS if type(response.get(name)) in (str, int)), None)
         if own is not None:
             return [_clip(str(own), 500)]
         response = list(response.values())
