@@ -59,7 +59,9 @@ UNKNOWN = ""
 
 Id = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[0-9a-zA-Z_-]+$")]
 Count = Annotated[int, Query(ge=1, le=200, description="Most items in the answer.")]
-ProjectPath = Annotated[Name, Path(description="The project's name; a `/` in it is sent as `%2F` or as it is.")]
+ProjectPath = Annotated[
+    Name, Path(description="The project's name; a `/` in it is sent as `%2F` or as it is.", pattern=r"^[^\n]+$")
+]
 Before = Annotated[str | None, Query(max_length=64, description="Cursor: the `next` of the page before.")]
 ProjectName = Annotated[Name | None, Query(description="Only this project's.")]
 
@@ -206,13 +208,13 @@ def get_policy(
     return policy
 
 
-@router.put("/v1/projects/{project:path}/documents", tags=["projects"], responses=problems(400))
+@router.put("/v1/projects/{project:path}/documents", tags=["projects"], responses=problems(400, 404))
 def put_documents(project: ProjectPath, sent: DocumentsIn, pipeline: PipelineDep) -> DocumentsOut:
     """Make the project's documents these. Hashes alone suffice for known texts; the answer names those wanted."""
     return pipeline.index.put_documents(project, sent.documents)
 
 
-@router.put("/v1/projects/{project:path}", tags=["projects"], responses=problems(400))
+@router.put("/v1/projects/{project:path}", tags=["projects"], responses=problems(400, 404))
 def put_project(project: ProjectPath, change: ProjectIn, pipeline: PipelineDep) -> ProjectOut:
     """Set a project's level: `gate`, `offline`, or `model` (the opt-in to the paid second model)."""
     return pipeline.index.set_level(project, change.level)

@@ -182,14 +182,14 @@ def test_a_locked_database_is_told_and_passes(
     lock = sqlite3.connect(file, isolation_level=None)
     lock.execute("BEGIN IMMEDIATE")
     body = call(GOOD[0], project=project)
-    writes = (
-        lambda: client.post("/v1/reviews", json=body | {"deadline_seconds": 1}),
-        lambda: client.put("/v1/projects/p", json={"level": "gate"}),
-        lambda: client.post("/v1/entries", json={"project": "p", "category": "RULE", "text": GOOD[0]}),
-        lambda: client.post("/v1/entries/deleted", json={"project": "p", "store": "memory", "keys": ["x"]}),
-    )
-    for write in writes:
-        response = write()
+    writes: list[tuple[str, str, dict[str, object]]] = [
+        ("POST", "/v1/reviews", body | {"deadline_seconds": 1}),
+        ("PUT", "/v1/projects/p", {"level": "gate"}),
+        ("POST", "/v1/entries", {"project": "p", "category": "RULE", "text": GOOD[0]}),
+        ("POST", "/v1/entries/deleted", {"project": "p", "store": "memory", "keys": ["x"]}),
+    ]
+    for method, path, sent in writes:
+        response = client.request(method, path, json=sent)
         assert (response.status_code, type_of(problem(response))) == (503, "unavailable")
     assert client.get("/v1/entries").status_code == 200, "reading goes on"
     lock.rollback()
