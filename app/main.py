@@ -18,8 +18,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import api
 from app.db import open_database
-from app.embeddings import WordLlamaEmbedder
-from app.errors import BouncerError, HostRefused, NotModified, Unauthorized, problem
+from app.embeddings import Embedder, EndpointEmbedder, WordLlamaEmbedder
+from app.errors import BouncerError, ConfigurationError, HostRefused, NotModified, Unauthorized, Unavailable, problem
 from app.pipeline import Pipeline
 from app.reviewers import Reviewer
 from app.settings import Settings, app_version
@@ -77,11 +77,21 @@ def build_pipeline(settings: Settings) -> Pipeline:
         ConfigurationError: they cannot work.
     """
     database = open_database(settings)
-    pipeline = Pipeline(database, settings, WordLlamaEmbedder(), model=_build_model(settings))
+    pipeline = Pipeline(database, settings, _build_embedder(settings), model=_build_model(settings))
     with database.write() as session:
         pipeline.index.neighbourhood.check_space(session)
     pipeline.sweep()
     return pipeline
+
+
+def _build_embedder(settings: Settings) -> Embedder:
+    if settings.embeddings_url is None:
+        return WordLlamaEmbedder()
+    key = settings.embeddings_key.get_secret_value() if settings.embeddings_key else None
+    try:
+        return EndpointEmbedder(settings.embeddings_url, settings.embeddings_model, key=key)
+    except Unavailable as exc:
+        raise ConfigurationError(f"{exc.detail} MEMORY_BOUNCER_EMBEDDINGS_URL is {settings.embeddings_url}.") from exc
 
 
 def _build_model(settings: Settings) -> Reviewer | None:

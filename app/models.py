@@ -9,6 +9,7 @@ from sqlmodel import Field, SQLModel
 from app.db import UtcDateTime, Vector, VectorBytes, metadata, new_id
 
 LIVE = "status IN ('pending', 'stored')"
+LIVE_STATE = f"category = 'STATE' AND {LIVE}"
 
 
 class Table(SQLModel):
@@ -122,8 +123,8 @@ class Entry(Table, table=True):
             "uq_entry_one_state",
             "project_id",
             unique=True,
-            sqlite_where=text(f"category = 'STATE' AND {LIVE}"),
-            postgresql_where=text(f"category = 'STATE' AND {LIVE}"),
+            sqlite_where=text(LIVE_STATE),
+            postgresql_where=text(LIVE_STATE),
         ),
     )
 

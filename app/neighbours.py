@@ -14,7 +14,7 @@ from sqlmodel import Session, col
 from app.db import Vector
 from app.embeddings import Embedder, Matrix
 from app.errors import ConfigurationError
-from app.models import EmbeddingSpace, Entry, EntryVector
+from app.models import LIVE_STATE, EmbeddingSpace, Entry, EntryVector
 from app.projects import ProjectRow
 from app.schemas import Brief, Category, EntryStatus, Neighbour
 from app.words import words
@@ -79,13 +79,19 @@ class Neighbourhood:
             leave_out: ids of entries that the candidate may equal without being a duplicate.
         """
         index = self._refreshed(session, project)
-        by_vector = [item for item, _ in index.matrix.nearest(vector, count + len(leave_out))]
-        by_words = self._by_words(session, project.id, text, len(index.matrix), count + len(leave_out))
-        ranked = _interleave(by_vector, by_words)
+        ranked = _interleave(*self.rankings(session, project, text, vector, count + len(leave_out)))
         rows = self._rows(session, project.id, ranked, vector, index.matrix)
         chosen = [rows[item] for item in ranked if item in rows and item not in leave_out][:count]
         chosen += [n for n in rows.values() if n.is_live_state and n not in chosen and n.entry_id not in leave_out]
         return tuple(n.model_copy(update={"label": f"E{place}"}) for place, n in enumerate(chosen, start=1))
+
+    def rankings(
+        self, session: Session, project: ProjectRow, text: str, vector: Vector, count: int
+    ) -> tuple[list[str], list[str]]:
+        """Ids of the entries nearest by vector, and of those nearest by words, best first."""
+        index = self._refreshed(session, project)
+        by_vector = [item for item, _ in index.matrix.nearest(vector, count)]
+        return by_vector, self._by_words(session, project.id, text, len(index.matrix), count)
 
     def amended(
         self,
@@ -181,7 +187,9 @@ class Neighbourhood:
         known = sorted((word for word in asked if word in frequency), key=lambda word: int(frequency[word]))
         # Rows are never taken out, so the last one's number is how many there are, in all projects.
         everything: int = session.execute(text("SELECT coalesce(max(rowid), 0) FROM entry_words")).scalar_one()
-        rare = [word for word in known if int(frequency[word]) <= max(FEW_ENTRIES, COMMON_SHARE * everything)][:RAREST_WORDS]
+        rare = [word for word in known if int(frequency[word]) <= max(FEW_ENTRIES, COMMON_SHARE * everything)][
+            :RAREST_WORDS
+        ]
         if not rare:
             return []
         terms = " OR ".join(f'"{word}"' for word in rare)
@@ -195,22 +203,21 @@ class Neighbourhood:
     def _rows(
         self, session: Session, project_id: str, ids: Sequence[str], vector: Vector, matrix: Matrix
     ) -> dict[str, Neighbour]:
-        is_state = (col(Entry.category) == Category.STATE.value) & col(Entry.status).in_(("pending", "stored"))
-        rows = session.execute(
-            select(
-                col(Entry.id),
-                col(Entry.category),
-                col(Entry.text),
-                col(Entry.version),
-                col(Entry.key),
-                col(Entry.store_id),
-                col(Entry.status),
-            ).where(
-                col(Entry.project_id) == project_id,
-                col(Entry.id).in_(ids) | is_state,
-                col(Entry.status).in_(VISIBLE),
-            )
-        ).all()
+        chosen = select(
+            col(Entry.id),
+            col(Entry.category),
+            col(Entry.text),
+            col(Entry.version),
+            col(Entry.key),
+            col(Entry.store_id),
+            col(Entry.status),
+        ).where(col(Entry.project_id) == project_id)
+        # Two questions, since one with OR would read every entry of the project; and the index of the one STATE entry
+        # is found only by its own literal condition.
+        rows = [
+            *session.execute(chosen.where(text(LIVE_STATE))),
+            *session.execute(chosen.where(col(Entry.id).in_(ids), col(Entry.status).in_(VISIBLE))),
+        ]
         return {
             row[0]: Neighbour(
                 label="E0",

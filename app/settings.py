@@ -59,6 +59,11 @@ class Settings(BaseSettings):
     model_timeout_seconds: float = Field(
         default=20.0, gt=0, le=120, description="Longest time for a judgement, retries included."
     )
+    embeddings_url: str | None = Field(
+        default=None, description="Base URL of an OpenAI-compatible embeddings API; empty means the embedded model."
+    )
+    embeddings_model: str = Field(default="default", description="The embedding model's name there.")
+    embeddings_key: SecretStr | None = Field(default=None, description="Key of the embeddings API.")
     pending_minutes: float = Field(
         default=10.0, gt=0, description="How long an approved entry waits for the store's report."
     )
