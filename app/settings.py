@@ -8,7 +8,7 @@ from typing import Literal
 
 import platformdirs
 from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from app.errors import ConfigurationError
 from app.schemas import Level
@@ -19,7 +19,9 @@ PORT = 8711
 class Settings(BaseSettings):
     """All settings, each from the environment variable ``MEMORY_BOUNCER_<NAME>``."""
 
-    model_config = SettingsConfigDict(env_prefix="MEMORY_BOUNCER_", env_file=None, frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="MEMORY_BOUNCER_", env_file=None, env_ignore_empty=True, frozen=True, extra="ignore"
+    )
 
     database_url: str = Field(default="", description="SQLAlchemy URL; empty means SQLite in the data folder.")
     data_dir: Path = Field(
@@ -93,6 +95,10 @@ def load_settings() -> Settings:
         )
         # `from None`: the cause repeats the rejected values, which may be a key.
         raise ConfigurationError(f"Unusable setting. {faults}") from None
+    except SettingsError as exc:
+        named = re.search(r'field "(\w+)"', str(exc))
+        variable = f"MEMORY_BOUNCER_{named[1].upper()}" if named else "A list or object"
+        raise ConfigurationError(f"Unusable setting. {variable}: it must be written as JSON.") from None
 
 
 @cache
