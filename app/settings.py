@@ -1,6 +1,7 @@
 """Read the environment once, into one validated object; the only module that may look at it."""
 
 import os
+import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
