@@ -312,8 +312,9 @@ def gate(
 
 _KEYWORDS = (
     "password|passwd|passphrase|passcode|pwd|secret|token|credential|api key|api-key|api_key|apikey|access key"
-    "|access-key|access_key|accesskey|private key|private_key|encryption_key|auth_key|signing_key|account_key|passwort"
-    "|kennwort|contraseña|mot de passe|senha|пароль|密码|密碼|口令|密钥|パスワード|비밀번호"
+    "|access-key|access_key|accesskey|private key|private_key|privatekey|app_key|appkey|encryption_key|auth_key"
+    "|signing_key|account_key"
+    "|passwort|kennwort|contraseña|mot de passe|senha|пароль|密码|密碼|口令|密钥|パスワード|비밀번호"
 )
 _ASSIGNED = (
     rf"(?i:{_KEYWORDS})(?i:s|[_-]?(?:key|value|base|prod(?:uction)?|dev|test|live|\d{{1,3}})){{0,2}}[\"'`*]{{0,3}}"
@@ -433,20 +434,18 @@ def _spans(kind: str, shape: str, text: str, *, loose: bool = False) -> Iterator
     for match in re.finditer(shape, text, re.ASCII):
         group = match.lastindex or 0
         value = match[group].rstrip(".,:)]}*") if loose else match[group]
-        if (
-            value
-            and not any(mark in value.lower() for mark in _PLACEHOLDERS)
-            and (not loose or _credible(kind, match, value))
-        ):
+        if _is_secret(kind, match, value, loose=loose):
             yield match.start(group), match.start(group) + len(value), kind
 
 
-def _credible(kind: str, match: re.Match[str], value: str) -> bool:
+def _is_secret(kind: str, match: re.Match[str], value: str, *, loose: bool) -> bool:
     if kind == "private_key":
         return any(len(run) >= 24 for run in value.partition("KEY")[2].split())
+    if not value or any(mark in value.lower() for mark in _PLACEHOLDERS):
+        return False
     if kind in ("url_password", "curl_password"):
         return value.lower() not in _WEAK_PASSWORDS and value != match[1] and value[0] not in "$%{["
-    return kind == "azure_signature" or _looks_generated(value)
+    return not loose or kind == "azure_signature" or _looks_generated(value)
 
 
 def _looks_generated(value: str) -> bool:
@@ -1077,7 +1076,7 @@ def _checksum(text: str) -> str:
 
 DEFAULT_URL = "http://127.0.0.1:8711"
 MAXIMUM_TEXT = 32_768
-_MOST_WORDS, _LONGEST_PATTERN = 40, 500
+_MOST_WORDS, _MOST_PATTERNS, _LONGEST_PATTERN = 40, 100, 500
 
 
 class Config:
@@ -1146,7 +1145,9 @@ def state_folder(environ: Mapping[str, str] = os.environ) -> str:
 
 def _base_folder(environ: Mapping[str, str], variable: str, windows_variable: str, default: str) -> str:
     base = environ.get(windows_variable if os.name == "nt" else variable, "")
-    return os.path.join(base if os.path.isabs(base) else os.path.expanduser(f"~/{default}"), "memory-bouncer")
+    base = base if os.path.isabs(base) else os.path.expanduser(f"~/{default}")
+    # Without a home there is no such folder, and none may turn up in the project instead.
+    return os.path.join(base if os.path.isabs(base) else os.devnull, "memory-bouncer")
 
 
 def _read_user_file(config: Config) -> dict[str, object]:
@@ -1212,7 +1213,10 @@ def _choose_rules(config: Config, user: Mapping[str, object]) -> None:
 
 
 def _add_patterns(config: Config, patterns: object, source: str) -> None:
-    for item in _items(patterns):
+    found = _items(patterns)
+    if len(found) > _MOST_PATTERNS:
+        config.problems.append(f"{source}: patterns beyond the first {_MOST_PATTERNS} are left out")
+    for item in found[:_MOST_PATTERNS]:
         entry = {"pattern": item} if isinstance(item, str) else _mapping(item)
         pattern, reason = entry.get("pattern"), str(entry.get("reason", "session_summary"))
         name = _clip(str(entry.get("id") or pattern), 80)
@@ -1597,6 +1601,11 @@ class Event:
         return self._config
 
     @property
+    def configured(self) -> bool:
+        """Whether the settings have been read."""
+        return self._config is not None
+
+    @property
     def end(self) -> float:
         """When the answer must be out, on the clock of `time.monotonic`."""
         return self.started + self.config.deadline_seconds
@@ -1901,7 +1910,7 @@ def reported_ids(response: object) -> list[str]:
 def start_session(event: Event) -> Answer:
     """Bring service and journal up to date, and say in short what is worth keeping."""
     config, end = event.config, min(event.end - 0.5, event.started + 4)
-    news = list(config.problems)
+    news = [f"{problem.rstrip('.')}." for problem in config.problems]
     try:
         news += [item(config, end) for item in _NEWS if config.level != "gate"]
     except ServiceFailure as failure:
@@ -2033,7 +2042,7 @@ def answer(started: float, read: Callable[[], object] = read_payload) -> tuple[s
 
 def _late(event: Event | None) -> Answer:
     """Answer by the failure policy when the deadline has come, with a little more time to keep the texts."""
-    if event is None or event.name != "PreToolUse" or event.call is None:
+    if event is None or event.name != "PreToolUse" or event.call is None or not event.configured:
         return _fault(event, "the deadline passed")
     told = "This memory was not reviewed, because the deadline passed."
     try:

@@ -209,6 +209,26 @@ def test_a_slow_pattern_is_skipped_and_said(service: ScriptedService) -> None:
     assert "took too long" in said.context
 
 
+def test_a_project_cannot_keep_the_hook_busy_with_patterns(project: Path) -> None:
+    project_file(project, patterns=[f"pattern-{number}" for number in range(10_000)])
+
+    config = load(project)
+
+    assert len(config.user_rules) == 100
+    assert "left out" in config.problems[0]
+
+
+def test_without_a_home_nothing_is_written_into_the_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # what it gives where no home is known
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+
+    said = tell(write("PR merged"))
+    tell({"hook_event_name": "PreToolUse", "tool_name": "Skill", "tool_input": {"skill": "hygiene"}})
+
+    assert "could not be kept in the journal" in said.context
+    assert list(project.iterdir()) == []
+
+
 def test_rules_can_be_switched_off_and_on(project: Path, service: ScriptedService) -> None:
     user_file(disabled_rules=["pr-merged"], enabled_rules=["change-line"])
 
