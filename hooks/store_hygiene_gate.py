@@ -22,6 +22,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 VERSION = "0.1.0"
 STARTED = time.monotonic()
@@ -1518,32 +1521,45 @@ def _header(head: bytes, name: str) -> str:
 def _exchange_far(
     url: str, method: str, target: str, headers: Mapping[str, str], content: bytes, end: float
 ) -> tuple[int, str, bytes]:
-    """Speak to another machine, in a thread: nothing can interrupt the look-up of a name."""
+    """Speak to another machine, in a thread: nothing else can give up on the look-up of a name."""
     import http.client
-    import threading
 
     scheme, host, port, _ = split_url(url)
     kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
     connection = kind(host, port, timeout=_left(end))
-    results: list[tuple[int, str, bytes] | Exception] = []
 
-    def run() -> None:
+    def exchange() -> tuple[int, str, bytes]:
         try:
             connection.request(method, target, content or None, dict(headers))
             answer = connection.getresponse()
-            results.append((answer.status, answer.getheader("etag", ""), answer.read(_MAXIMUM_ANSWER)))
-        except Exception as error:  # noqa: BLE001 - raised again in the thread that waits
-            results.append(error)
+            return answer.status, answer.getheader("etag", ""), answer.read(_MAXIMUM_ANSWER)
+        except http.client.HTTPException as error:
+            raise ValueError("no HTTP") from error
         finally:
             connection.close()
+
+    return _in_thread(exchange, end)
+
+
+def _in_thread(function: Callable[[], T], end: float) -> T:
+    """Return what a function returns; raises `TimeoutError` if it has not by then, and goes on without it."""
+    import threading
+
+    results: list[T] = []
+    errors: list[Exception] = []
+
+    def run() -> None:
+        try:
+            results.append(function())
+        except Exception as error:  # noqa: BLE001 - raised again in the thread that waits
+            errors.append(error)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(_left(end))
-    result = results[0] if results else TimeoutError()
-    if isinstance(result, Exception):
-        raise result if isinstance(result, OSError) else ValueError("no HTTP") from result
-    return result
+    if not results:
+        raise errors[0] if errors else TimeoutError
+    return results[0]
 
 
 def ask_review(config: Config, request: Mapping[str, object], end: float) -> tuple[list[dict[str, object]], str]:
@@ -1730,7 +1746,7 @@ def _user_reasons(config: Config, text: str) -> list[str]:
         config.broken = "Patterns of the configuration took too long and were skipped."
         return []
     finally:
-        arm(end)
+        arm(end or 0)
 
 
 def _hides_secret(tool_input: object) -> bool:
@@ -1991,17 +2007,15 @@ Reads one hook event as JSON from stdin and answers on stdout.
 """
 
 
-def arm(end: float) -> float:
-    """Have `OutOfTime` raised at a time, 0 for never, where the system has alarms; return the time set before."""
+def arm(end: float) -> float | None:
+    """Have `OutOfTime` raised at a time, 0 for never; return the time set before, None where there are no alarms."""
     import _signal as signal  # type: ignore[import-not-found]  # what lies over it is slow to import
 
-    if not hasattr(signal, "setitimer"):
-        return 0.0
     try:
         signal.signal(signal.SIGALRM, _ring)
-    except ValueError:
-        return 0.0  # not in the main thread
-    before, _ = signal.setitimer(signal.ITIMER_REAL, max(end - time.monotonic(), 0.001) if end else 0)
+        before, _ = signal.setitimer(signal.ITIMER_REAL, max(end - time.monotonic(), 0.001) if end else 0)
+    except (AttributeError, ValueError):
+        return None  # Windows, or not in the main thread
     return time.monotonic() + before if before else 0.0
 
 
@@ -2028,11 +2042,11 @@ def answer(started: float, read: Callable[[], object] = read_payload) -> tuple[s
     """Answer the event on stdin before the deadline, whatever happens; return the event's name too."""
     event: Event | None = None
     try:
-        arm(started + Config.deadline_seconds)
-        payload = read()
+        end = started + Config.deadline_seconds
+        payload = _in_thread(read, end) if arm(end) is None else read()
         event = Event(payload if isinstance(payload, dict) else {}, started)
         return event.name, handle(event)
-    except OutOfTime:
+    except (OutOfTime, TimeoutError):
         return event.name if event else "", _late(event)
     except Exception as error:  # noqa: BLE001 - whatever went wrong here must not stop the agent
         return event.name if event else "", _fault(event, type(error).__name__)

@@ -99,6 +99,26 @@ def test_stdin_that_never_ends_is_given_up_on(monkeypatch: pytest.MonkeyPatch) -
     assert time.monotonic() - started < 5
 
 
+def test_without_alarms_it_is_given_up_on_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hook, "arm", lambda _: None)  # as on Windows
+    reader, writer = os.pipe()
+    started = time.monotonic()
+
+    name, said = hook.answer(started - hook.Config.deadline_seconds + 0.5, lambda: hook.read_payload(reader))
+
+    os.close(writer)
+    assert (name, said.decision) == ("", "")
+    assert "deadline" in said.fault
+    assert time.monotonic() - started < 5
+
+
+def test_without_alarms_the_answers_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hook, "arm", lambda _: None)
+
+    assert tell(write(SLOP)).decision == "deny"
+    assert "ValueError" in hook.answer(time.monotonic(), lambda: hook.loads("nonsense"))[1].fault
+
+
 def test_in_a_thread_there_is_no_alarm_and_no_fault(service: ScriptedService) -> None:
     answers: list[Any] = []
     thread = threading.Thread(target=lambda: answers.append(tell(write(SLOP))))
