@@ -84,7 +84,7 @@ def run(
     cases = select(options)
     checked = bars.load_bars(options.bars) if options.bars else []
     embedder = WordLlamaEmbedder()
-    settings, model = _model(options, settings)
+    settings, model = _model(options, cases, settings)
     started(len(cases) * (1 + options.reruns))
     runs = [
         evaluate(cases, settings=settings, embedder=embedder, model=model() if model else None, progress=progress)
@@ -116,7 +116,9 @@ def compare(first: Path, second: Path) -> report.Report:
     )
 
 
-def _model(options: Options, settings: Settings) -> tuple[Settings, Callable[[], Reviewer] | None]:
+def _model(
+    options: Options, cases: Sequence[Labelled], settings: Settings
+) -> tuple[Settings, Callable[[], Reviewer] | None]:
     if options.reviewer == "offline":
         return settings, None
     # Imported here: the SDK loads slowly, and the offline evaluation does without it.
@@ -129,12 +131,12 @@ def _model(options: Options, settings: Settings) -> tuple[Settings, Callable[[],
     free = settings.model_copy(update={"budget_microdollars": REPLAYED_BUDGET})
     if options.dry_run is not None:
         folder = options.dry_run
-        return free, lambda: DryRun(renders, folder, draw_nonce)
+        return free, lambda: DryRun(renders, cases, folder, draw_nonce)
     assert options.replies is not None  # noqa: S101
     replies = options.replies
     if not replies.is_dir():
         raise Invalid(f"There is no folder of replies {replies}.")
-    return free, lambda: Recorded(renders, replies)
+    return free, lambda: Recorded(renders, cases, replies)
 
 
 def _report(options: Options, cases: Sequence[Labelled], runs: list[list[Judged]], embedder: Embedder) -> report.Report:

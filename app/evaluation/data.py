@@ -189,7 +189,7 @@ def _attack(row: dict[str, Any], _: str, __: Path) -> Labelled:
     return Labelled(
         id=row["id"],
         suite=Suite.ATTACKS,
-        project="attacked",
+        project="workbench",
         split=split_of(row["id"]),
         kind=row["kind"],
         lang=row["lang"],

@@ -4,11 +4,12 @@ One JSON file a request and one a reply, both named after the case; the format i
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from app.evaluation.run import case_id
+from app.evaluation.data import Labelled
+from app.evaluation.run import project_name
 from app.reviewers.replies import NoFacts, parse
 from app.schemas import Brief, Fault, Judgement, Usage
 
@@ -29,9 +30,9 @@ class Renders(Protocol):
 class _Unpaid:
     """A reviewer that asks nobody."""
 
-    def __init__(self, renders: Renders, folder: Path) -> None:
+    def __init__(self, renders: Renders, cases: Sequence[Labelled], folder: Path) -> None:
         self._renders = renders
-        self._folder = folder
+        self._files = {project_name(case): folder / f"{case.id}.json" for case in cases}
         self.fingerprint = renders.fingerprint
 
     def worst_case_microdollars(self, brief: Brief) -> int:  # noqa: ARG002
@@ -42,14 +43,16 @@ class _Unpaid:
         """Nothing is open."""
 
     def _file(self, brief: Brief) -> Path:
-        return self._folder / f"{case_id(brief.project)}.json"
+        return self._files[brief.project]
 
 
 class DryRun(_Unpaid):
     """Writes each rendered request to the folder and leaves the case undecided."""
 
-    def __init__(self, renders: Renders, folder: Path, draw_nonce: Callable[[Brief], str]) -> None:
-        super().__init__(renders, folder)
+    def __init__(
+        self, renders: Renders, cases: Sequence[Labelled], folder: Path, draw_nonce: Callable[[Brief], str]
+    ) -> None:
+        super().__init__(renders, cases, folder)
         self._draw_nonce = draw_nonce
         folder.mkdir(parents=True, exist_ok=True)
 

@@ -88,13 +88,8 @@ async def _judge_all(pipeline: Pipeline, cases: list[Labelled], progress: Callab
 
 
 def project_name(case: Labelled) -> str:
-    """The project that a case has for itself."""
-    return f"{case.project}/{case.id}"
-
-
-def case_id(project: str) -> str:
-    """The case that has this project for itself."""
-    return project.rpartition("/")[2]
+    """The project that a case has for itself; its name tells the reviewer nothing of the case's labels."""
+    return f"{case.project}-{sha256(case.id.encode()).hexdigest()[:12]}"
 
 
 def request_for(case: Labelled) -> ReviewRequest:
