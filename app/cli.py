@@ -290,7 +290,7 @@ def _candidate_text(given: str) -> str:
 def main() -> None:
     """Run a command; what goes wrong is one line on stderr and exit code 2."""
     try:
-        app()
+        app(prog_name="bouncer")
     except BouncerError as exc:
         err.print(f"bouncer: {exc.detail}", markup=False, soft_wrap=True)
         sys.exit(2)

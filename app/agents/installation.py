@@ -174,7 +174,7 @@ def _remove_ours(settings: dict[str, Any]) -> None:
                 kept.append(group)
             elif others:
                 kept.append({**group, "hooks": others})
-        if len(kept) != len(groups):
+        if kept != groups:
             hooks[event] = kept
             if not kept:
                 del hooks[event]

@@ -121,7 +121,7 @@ def _cases(file: Path, root: Path) -> Iterator[Labelled]:
         try:
             row = json.loads(line)
             yield build(row, str(row.get("project", file.stem)), root)
-        except (ValueError, KeyError, TypeError, ValidationError) as exc:
+        except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as exc:
             raise Invalid(f"{file}, line {number}: {_first_line(exc)}") from exc
 
 

@@ -1,0 +1,205 @@
+"""The commands as a person meets them: results, exit codes, and one clear line for what goes wrong."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.settings import app_version
+from tests.support.memories import MIGRATIONS
+from tests.support.pipelines import GOOD, SLOP
+from tests.support.service import Service, running_service
+
+SECONDS = 60
+
+
+def bouncer(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own, on a wide terminal without colours."""
+    return subprocess.run(
+        [sys.executable, "-c", "from app.cli import main; main()", *arguments],
+        input=stdin,
+        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **environment},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def complaint(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line on stderr of a command that could not do its work."""
+    assert done.returncode == 2, done
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith("bouncer: ")
+    return line
+
+
+def test_version_and_help() -> None:
+    assert bouncer("--version").stdout.strip() == f"memory-bouncer {app_version()}"
+    for command in ("serve", "check", "demo", "init", "uninstall", "doctor", "journal", "eval"):
+        done = bouncer(command, "--help")
+        assert (done.returncode, f"bouncer {command}" in done.stdout) == (0, True), command
+
+
+def test_a_good_text_is_approved_and_nothing_is_stored() -> None:
+    for _ in range(2):
+        done = bouncer("check", GOOD[0])
+        assert (done.returncode, done.stdout.split()[0]) == (0, "approve"), done
+
+
+def test_slop_is_refused_with_its_reason() -> None:
+    done = bouncer("check", SLOP)
+    assert done.returncode == 1
+    assert "[session_summary]" in done.stdout
+
+
+def test_a_text_may_come_from_a_file_or_from_stdin(tmp_path: Path) -> None:
+    file = tmp_path / "memory.md"
+    file.write_text(GOOD[1], encoding="utf-8")
+    assert bouncer("check", str(file)).returncode == 0
+    assert bouncer("check", "-", stdin=SLOP).returncode == 1
+
+
+def test_json_has_the_whole_answer() -> None:
+    answer = json.loads(bouncer("check", "--json", GOOD[2]).stdout)
+    assert (answer["verdict"], answer["reviews"][0]["text"]) == ("approve", GOOD[2])
+
+
+def test_an_empty_text_is_a_mistake() -> None:
+    assert "no text" in complaint(bouncer("check", "  "))
+
+
+def test_a_running_service_is_asked(tmp_path: Path) -> None:
+    with running_service(tmp_path) as service:
+        done = bouncer("check", GOOD[0], "--url", service.url)
+        assert done.returncode == 0
+        assert service.get("/v1/reviews")["items"][0]["text"] == GOOD[0]
+        assert service.get("/v1/entries")["items"] == []
+
+
+def test_a_named_service_that_does_not_answer_is_named(free_port: int) -> None:
+    url = f"http://127.0.0.1:{free_port}"
+    assert f"No service answers at {url}" in complaint(bouncer("check", GOOD[0], "--url", url))
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        line = complaint(bouncer("serve", "--port", str(port)))
+    assert f"Port {port} on 127.0.0.1 is taken" in line
+    assert "--port" in line
+
+
+def test_it_does_not_listen_beyond_the_machine_without_a_key() -> None:
+    assert "MEMORY_BOUNCER_SERVICE_KEY" in complaint(bouncer("serve", "--host", "0.0.0.0", "--port", "0"))
+
+
+def test_a_data_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    line = complaint(bouncer("serve", "--port", "0", "--data-dir", str(file / "data")))
+    assert "MEMORY_BOUNCER_DATA_DIR" in line
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bouncer.db").write_bytes(b"certainly no database" * 100)
+    assert "bouncer.db" in complaint(bouncer("serve", "--port", "0", "--data-dir", str(tmp_path)))
+
+
+def test_an_unusable_setting_is_named_without_its_value() -> None:
+    line = complaint(bouncer("serve", MEMORY_BOUNCER_PORT="hunter2"))
+    assert "MEMORY_BOUNCER_PORT" in line
+    assert "hunter2" not in line
+
+
+def test_a_model_without_a_known_price_refuses_to_start() -> None:
+    line = complaint(
+        bouncer(
+            "serve", "--port", "0", MEMORY_BOUNCER_ANTHROPIC_API_KEY="sk-x", MEMORY_BOUNCER_MODEL="claude-unheard-of"
+        )
+    )
+    assert "claude-unheard-of" in line
+
+
+def test_the_service_with_a_key_wants_it(tmp_path: Path) -> None:
+    key = "a-key-of-more-than-24-characters"
+    with running_service(tmp_path, {"MEMORY_BOUNCER_SERVICE_KEY": key}) as service:
+        refused = bouncer("check", GOOD[0], "--url", service.url)
+        asked = bouncer("check", GOOD[0], "--url", service.url, MEMORY_BOUNCER_SERVICE_KEY=key)
+    assert "key" in complaint(refused)
+    assert asked.returncode == 0
+
+
+def test_the_demo_turns_slop_away_and_lets_the_rule_in() -> None:
+    done = bouncer("demo")
+    assert done.returncode == 0, done.stderr
+    outcomes = [line for line in done.stdout.splitlines() if line.endswith((": stored", ": turned away"))]
+    assert [line.rpartition(": ")[2] for line in outcomes] == ["turned away", "stored", "turned away", "stored"]
+    assert "[session_summary]" in done.stdout
+    assert "[duplicate]" in done.stdout
+
+
+class TestJournal:
+    """`bouncer journal`, filled by the real hook while no service runs."""
+
+    @pytest.fixture
+    def url(self, tmp_path: Path, free_port: int) -> str:
+        """Where a service will be; its hook has let one memory through unreviewed and denied another."""
+        url = f"http://127.0.0.1:{free_port}"
+        for number, text in enumerate((MIGRATIONS, SLOP)):
+            event = {
+                "hook_event_name": "PreToolUse",
+                "session_id": "s",
+                "cwd": str(tmp_path),
+                "tool_use_id": f"call-{number}",
+                "tool_name": "mcp__memory__create_entities",
+                "tool_input": {"entities": [{"name": "n", "entityType": "t", "observations": [text]}]},
+            }
+            hook = Path(__file__).parents[2] / "hooks" / "store_hygiene_gate.py"
+            subprocess.run(
+                ["python3", "-I", str(hook)],
+                input=json.dumps(event),
+                env={**os.environ, "MEMORY_BOUNCER_URL": url},
+                text=True,
+                timeout=SECONDS,
+                check=True,
+                capture_output=True,
+            )
+        return url
+
+    def test_list_and_show(self, url: str) -> None:
+        records = json.loads(bouncer("journal", "list", "--json", MEMORY_BOUNCER_URL=url).stdout)
+        assert [(record["event"], record["text"]) for record in records] == [
+            ("denied", SLOP),
+            ("unreviewed", MIGRATIONS),
+        ]
+        shown = json.loads(bouncer("journal", "show", records[0]["id"]).stdout)
+        assert shown == records[0]
+        assert "session_summary" in bouncer("journal", "list").stdout
+
+    def test_flush_waits_for_the_service_and_then_sends(self, url: str, tmp_path: Path) -> None:
+        assert f"is the service at {url} running" in complaint(bouncer("journal", "flush", MEMORY_BOUNCER_URL=url))
+        service = Service(tmp_path / "service", port=int(url.rpartition(":")[2]))
+        (tmp_path / "service").mkdir()
+        service.start()
+        try:
+            assert bouncer("journal", "flush", MEMORY_BOUNCER_URL=url).stdout.strip() == "1 texts sent."
+            assert bouncer("journal", "flush", MEMORY_BOUNCER_URL=url).stdout.strip() == "Nothing waits in the journal."
+            assert service.get("/v1/reviews")["items"][0]["text"] == MIGRATIONS
+        finally:
+            service.stop()
+
+    def test_an_unknown_record_is_named(self) -> None:
+        assert "no record xyz" in complaint(bouncer("journal", "show", "xyz"))
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+    return port
