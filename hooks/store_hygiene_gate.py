@@ -20,6 +20,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import _socket
     import re
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
@@ -1489,13 +1490,14 @@ def _left(end: float) -> float:
 def _exchange(
     url: str, method: str, target: str, headers: Mapping[str, str], content: bytes, end: float
 ) -> tuple[int, str, bytes]:
-    """Speak HTTP/1.0 (so that no answer comes in chunks) over a bare socket: http.client is slow to import."""
-    import socket
+    """Speak HTTP/1.0 (so that no answer comes in chunks) to this machine, over a socket without its library."""
+    import _socket
 
     lines = [f"{method} {target} HTTP/1.0", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
     received, length = b"", -1
     try:
-        with socket.create_connection(split_url(url)[1:3], _left(end)) as connection:
+        connection = _connect(*split_url(url)[1:3], end)
+        try:
             connection.sendall("\r\n".join(lines).encode("ascii") + content)
             while length < 0 or len(received) < length:
                 connection.settimeout(_left(end))
@@ -1506,11 +1508,32 @@ def _exchange(
                     length = len(head) + 4 + int(_header(head, "content-length"))
                 if not piece or len(received) > _MAXIMUM_ANSWER:
                     break
-    except socket.timeout:
+        finally:
+            connection.close()
+    except _socket.timeout:
         raise TimeoutError from None  # one and the same only from Python 3.10 on
     if not received.startswith(b"HTTP/1.") or not complete or not len(received) >= length:
         raise ValueError("no HTTP, or not all of it")
     return int(head[9:12]), _header(head, "etag"), body
+
+
+def _connect(host: str, port: int, end: float) -> _socket.socket:
+    import _socket
+
+    # As bytes, since for a text the codec of international names would be imported.
+    addresses = _socket.getaddrinfo(host.encode(), port, 0, _socket.SOCK_STREAM)
+    for count, (family, kind, protocol, _, address) in enumerate(addresses, 1):
+        connection = _socket.socket(family, kind, protocol)
+        try:
+            connection.settimeout(_left(end))
+            connection.connect(address)
+        except OSError:
+            connection.close()
+            if count == len(addresses):
+                raise
+        else:
+            return connection
+    raise OSError("no address")
 
 
 def _header(head: bytes, name: str) -> str:
