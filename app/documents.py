@@ -14,7 +14,7 @@ from app.db import Vector, new_id
 from app.embeddings import Embedder, Matrix
 from app.errors import Invalid
 from app.models import Document, PassageRow
-from app.projects import ProjectRow, next_documents_revision
+from app.projects import ProjectRow, count_documents_change
 from app.schemas import DocumentIn, Passage, storable
 
 LONGEST = 900
@@ -80,7 +80,7 @@ class Documents:
             self._keep(session, project.id, document.path, document.sha256, document.text, now)
             changed = True
         if changed:
-            next_documents_revision(session, project.id)
+            count_documents_change(session, project.id)
         return wanted
 
     def count(self, session: Session, project_id: str) -> int:

@@ -7,18 +7,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, insert, select, update
+from sqlalchemy import Select, bindparam, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, or_
 
 from app.db import new_id
 from app.errors import NotFound
-from app.models import Entry, EntryVersion, Project
+from app.models import ENTRY, Entry, EntryVersion, Project
 from app.projects import next_revision
 from app.schemas import Category, EntryIn, EntryOut, EntryRef, EntryStatus
 
 LIVE = (EntryStatus.PENDING.value, EntryStatus.STORED.value)
 KNOWN = (*LIVE, EntryStatus.UNCONFIRMED.value)
+
+_TWINS = select(Entry).where(
+    ENTRY.c.project_id == bindparam("project_id"),
+    ENTRY.c.text_hash == bindparam("text_hash"),
+    text("status IN ('pending', 'stored', 'unconfirmed')"),
+)
+_ADD = insert(ENTRY)
+# By the expiry alone, which few entries have: an index on the project would lead through all of its entries.
+_LATE_ENTRIES = select(Entry).where(ENTRY.c.expires_at < bindparam("now"))
+_LATE_VERSIONS = select(EntryVersion).where(col(EntryVersion.expires_at) < bindparam("now"))
 
 
 @dataclass(frozen=True)
@@ -52,16 +62,12 @@ def reference(entry: Entry) -> EntryRef:
 
 def twin(session: Session, project_id: str, text_hash: str) -> Entry | None:
     """The entry with the same normalised text: a live one first, else one that was never confirmed."""
-    found = session.execute(
-        select(Entry).where(
-            col(Entry.project_id) == project_id, col(Entry.text_hash) == text_hash, col(Entry.status).in_(KNOWN)
-        )
-    ).scalars()
+    found = session.execute(_TWINS, {"project_id": project_id, "text_hash": text_hash}).scalars()
     return min(found, key=lambda entry: entry.status == EntryStatus.UNCONFIRMED.value, default=None)
 
 
-def replaced(session: Session, project_id: str, store: str, store_id: str | None, key: str | None) -> Entry | None:
-    """The one known entry that an update call names by the store's id or by its key; None if it names none or many."""
+def named(session: Session, project_id: str, store: str, store_id: str | None, key: str | None) -> list[Entry]:
+    """The known entries that an update call names by the store's id, or else by its key (many may lie under one)."""
     for column, value in ((Entry.store_id, store_id), (Entry.key, key)):
         if value is None:
             continue
@@ -73,10 +79,9 @@ def replaced(session: Session, project_id: str, store: str, store_id: str | None
                 col(Entry.status).in_(KNOWN),
             )
         ).scalars()
-        entries: Sequence[Entry] = found.all()
-        if len(entries) == 1:
-            return entries[0]
-    return None
+        if entries := list(found):
+            return entries
+    return []
 
 
 def rival(session: Session, entry_id: str, session_id: str) -> EntryVersion | None:
@@ -90,28 +95,32 @@ def rival(session: Session, entry_id: str, session_id: str) -> EntryVersion | No
     ).scalar_one_or_none()
 
 
-def add(session: Session, project_id: str, proposal: Proposal, now: datetime) -> Entry:
-    """A new pending entry."""
-    entry = Entry(
-        project_id=project_id,
-        category=proposal.category.value,
-        status=EntryStatus.PENDING.value,
-        text=proposal.text,
-        text_hash=proposal.text_hash,
-        key=proposal.key,
-        store=proposal.store,
-        store_id=proposal.store_id,
-        review_id=proposal.review_id,
-        session_id=proposal.session_id,
-        agent=proposal.agent,
-        revision=next_revision(session, project_id),
-        created_at=now,
-        updated_at=now,
-        expires_at=proposal.expires_at,
+def add(session: Session, project_id: str, proposal: Proposal, now: datetime) -> str:
+    """Make a pending entry; its id."""
+    entry_id = new_id()
+    session.execute(
+        _ADD,
+        {
+            "id": entry_id,
+            "project_id": project_id,
+            "category": proposal.category.value,
+            "status": EntryStatus.PENDING.value,
+            "version": 1,
+            "text": proposal.text,
+            "text_hash": proposal.text_hash,
+            "key": proposal.key,
+            "store": proposal.store,
+            "store_id": proposal.store_id,
+            "review_id": proposal.review_id,
+            "session_id": proposal.session_id,
+            "agent": proposal.agent,
+            "revision": next_revision(session, project_id),
+            "created_at": now,
+            "updated_at": now,
+            "expires_at": proposal.expires_at,
+        },
     )
-    session.add(entry)
-    session.flush()
-    return entry
+    return entry_id
 
 
 def add_stored(session: Session, project_id: str, given: EntryIn, text_hash: str, now: datetime) -> Entry:
@@ -135,7 +144,7 @@ def add_stored(session: Session, project_id: str, given: EntryIn, text_hash: str
     return entry
 
 
-def renew(session: Session, entry: Entry, proposal: Proposal, now: datetime) -> Entry:
+def renew(session: Session, entry: Entry, proposal: Proposal, now: datetime) -> None:
     """Offer again an entry that is pending or was never confirmed; it is the newer review's from now on."""
     entry.status = EntryStatus.PENDING.value
     entry.category, entry.text = proposal.category.value, proposal.text
@@ -147,7 +156,6 @@ def renew(session: Session, entry: Entry, proposal: Proposal, now: datetime) -> 
     entry.updated_at = now
     entry.revision = next_revision(session, entry.project_id)
     session.flush()
-    return entry
 
 
 def propose_version(session: Session, entry: Entry, proposal: Proposal, now: datetime) -> EntryVersion:
@@ -298,28 +306,25 @@ def withdraw(session: Session, review_id: str, now: datetime) -> None:
 
 def lapsed_projects(session: Session, now: datetime) -> list[str]:
     """Ids of the projects that have something to `expire`."""
-    entry_of_version = col(Entry.id) == col(EntryVersion.entry_id)
-    late_entries = select(col(Entry.project_id)).where(*_late(Entry, now))
-    late_versions = select(col(Entry.project_id)).join(EntryVersion, entry_of_version).where(*_late(EntryVersion, now))
-    return sorted(session.execute(late_entries.union(late_versions)).scalars())
+    of_entries = select(ENTRY.c.project_id).where(ENTRY.c.expires_at < now)
+    of_versions = (
+        select(ENTRY.c.project_id)
+        .join(EntryVersion, col(EntryVersion.entry_id) == ENTRY.c.id)
+        .where(col(EntryVersion.expires_at) < now)
+    )
+    return sorted(session.execute(of_entries.union(of_versions)).scalars())
 
 
 def expire(session: Session, project_id: str, now: datetime) -> None:
     """What was approved in the project and never reported as stored becomes `unconfirmed`."""
-    late = select(Entry).where(col(Entry.project_id) == project_id, *_late(Entry, now))
-    for entry in session.execute(late).scalars().all():
-        _let_lapse(session, entry, now)
-    mine = select(col(Entry.id)).where(col(Entry.project_id) == project_id)
-    session.execute(
-        update(EntryVersion)
-        .where(*_late(EntryVersion, now), col(EntryVersion.entry_id).in_(mine))
-        .values(status=EntryStatus.UNCONFIRMED.value, expires_at=None)
-        .execution_options(synchronize_session=False)
-    )
-
-
-def _late(table: type[Entry | EntryVersion], now: datetime) -> tuple[ColumnElement[bool], ...]:
-    return col(table.status) == EntryStatus.PENDING.value, col(table.expires_at) < now
+    for entry in session.execute(_LATE_ENTRIES, {"now": now}).scalars().all():
+        if entry.project_id == project_id:
+            _let_lapse(session, entry, now)
+    for version in session.execute(_LATE_VERSIONS, {"now": now}).scalars().all():
+        if session.get_one(Entry, version.entry_id).project_id == project_id:
+            version.status = EntryStatus.UNCONFIRMED.value
+            version.expires_at = None
+    session.flush()
 
 
 def _let_lapse(session: Session, entry: Entry, now: datetime) -> None:

@@ -51,7 +51,7 @@ class Index:
             entry = entries.confirm(session, review.id, review.text_hash, store_id, now)
             if entry is not None and entry.version > 1:
                 vector = self.embed([entry.text])[0]
-                self.neighbourhood.put(session, entry.project_id, entry.id, entry.text, vector)
+                self.neighbourhood.replace(session, entry.project_id, entry.id, entry.text, vector)
             return review
 
     def report_failed(self, review_id: str) -> Review:
@@ -102,9 +102,9 @@ class Index:
         vector = self.embed([entry.text])[0]
         try:
             with self.database.write() as session:
-                project = projects.locked(session, projects.ensure(session, entry.project, now))
+                project = projects.locked(session, entry.project, now)
                 made = entries.add_stored(session, project.id, entry, gate.text_hash(entry.text), now)
-                self.neighbourhood.put(session, project.id, made.id, made.text, vector)
+                self.neighbourhood.add(session, project.id, made.id, made.text, vector)
                 return entries.out(made, project.name)
         except IntegrityError as exc:
             raise Conflict("The project has an entry of this text, or its one STATE entry, already.") from exc
@@ -146,6 +146,6 @@ class Index:
         """
         now = self.now()
         with self.database.write() as session:
-            project = projects.locked(session, projects.ensure(session, project_name, now))
+            project = projects.locked(session, project_name, now)
             wanted = self.documents.replace_all(session, project, sent, now)
             return DocumentsOut(wanted=wanted, passages=self.documents.count(session, project.id))

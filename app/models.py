@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import JSON, BigInteger, Column, ForeignKey, Index, Text, UniqueConstraint, text
+from sqlalchemy import Table as SqlTable
 from sqlmodel import Field, SQLModel
 
 from app.db import UtcDateTime, Vector, VectorBytes, metadata, new_id
@@ -243,3 +244,12 @@ class LedgerLine(Table, table=True):
     created_at: datetime = Field(sa_type=UtcDateTime)
     expires_at: datetime = Field(sa_type=UtcDateTime, index=True)
     settled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+# The tables themselves, for statements that are built once and run with every review: building a statement anew takes
+# several times as long as running it.
+CALL: SqlTable = metadata.tables["call"]
+ENTRY: SqlTable = metadata.tables["entry"]
+ENTRY_VECTOR: SqlTable = metadata.tables["entry_vector"]
+PROJECT: SqlTable = metadata.tables["project"]
+REVIEW: SqlTable = metadata.tables["review"]

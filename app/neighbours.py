@@ -3,28 +3,61 @@
 No similarity decides here: real rewordings and different facts overlap in every measure (see docs/architecture.md).
 """
 
-import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import insert, select, text
+from sqlalchemy import bindparam, delete, insert, select, text, union_all
 from sqlmodel import Session, col
 
 from app.db import Vector
 from app.embeddings import Embedder, Matrix
 from app.errors import ConfigurationError
-from app.models import LIVE_STATE, EmbeddingSpace, Entry, EntryVector
+from app.models import ENTRY, ENTRY_VECTOR, LIVE_STATE, EmbeddingSpace
 from app.projects import ProjectRow
 from app.schemas import Brief, Category, EntryStatus, Neighbour
 from app.words import words
 
 VISIBLE = (EntryStatus.PENDING.value, EntryStatus.STORED.value, EntryStatus.UNCONFIRMED.value)
-RAREST_WORDS = 8
 RELATED_SIMILARITY = 0.6
-# A word in more entries than both of these takes long to look up and tells little.
-COMMON_SHARE = 0.2
-FEW_ENTRIES = 1_000
+
+# Words are looked up from the rarest on, until there are enough of them or too many entries to rank.
+RAREST_WORDS = 8
+MOST_RANKED = 2_000
+# How often a word occurs is counted from so many entries on, and again when they have grown by a quarter.
+COUNTED_FROM = 100
+
+_OF_PROJECT = ENTRY.c.project_id == bindparam("project_id")
+_CHANGED = select(ENTRY.c.id, ENTRY.c.category).where(_OF_PROJECT, ENTRY.c.revision > bindparam("since"))
+_CHANGED_VECTORS = (
+    select(ENTRY.c.id, ENTRY.c.status, ENTRY.c.revision, ENTRY_VECTOR.c.vector)
+    .join(ENTRY_VECTOR, ENTRY_VECTOR.c.entry_id == ENTRY.c.id)
+    .where(_OF_PROJECT, ENTRY.c.revision > bindparam("since"))
+)
+_COLUMNS = select(
+    ENTRY.c.id,
+    ENTRY.c.category,
+    ENTRY.c.text,
+    ENTRY.c.version,
+    ENTRY.c.key,
+    ENTRY.c.store_id,
+    ENTRY.c.status,
+).where(_OF_PROJECT)
+# Two questions in one, since a single one with OR would read every entry of the project; and the index of the one STATE
+# entry is found only by its own literal condition.
+_STATE_AND_CHOSEN = union_all(
+    _COLUMNS.where(text(LIVE_STATE)),
+    _COLUMNS.where(
+        ENTRY.c.id.in_(bindparam("ids", expanding=True)), text("status IN ('pending', 'stored', 'unconfirmed')")
+    ),
+)
+_ADD_VECTOR = insert(ENTRY_VECTOR)
+_ADD_WORDS = text("INSERT INTO entry_words (project, entry_id, words) VALUES (:project_id, :entry_id, :words)")
+_BY_WORDS = text(
+    "SELECT entry_id FROM entry_words WHERE entry_words MATCH :words AND project = :project_id"
+    " ORDER BY rank LIMIT :count"
+)
+_COMMON_WORDS = text("SELECT term, doc FROM entry_words_vocabulary WHERE doc >= :least")
 
 
 @dataclass
@@ -41,6 +74,9 @@ class Neighbourhood:
         self._embedder = embedder
         self._indexes: dict[str, _ProjectIndex] = {}
         self._lock = threading.Lock()
+        self._seen = 0
+        self._counted = 0
+        self._common: dict[str, int] = {}
 
     def check_space(self, session: Session) -> None:
         """Refuse to mix the vectors of two models.
@@ -91,7 +127,7 @@ class Neighbourhood:
         """Ids of the entries nearest by vector, and of those nearest by words, best first."""
         index = self._refreshed(session, project)
         by_vector = [item for item, _ in index.matrix.nearest(vector, count)]
-        return by_vector, self._by_words(session, project.id, text, len(index.matrix), count)
+        return by_vector, self._by_words(session, project.id, text, count)
 
     def amended(
         self,
@@ -108,11 +144,7 @@ class Neighbourhood:
         Neighbours keep their labels, so that facts found with the earlier brief stay true; newcomers get the next.
         """
         index = self._refreshed(session, project)
-        changed = session.execute(
-            select(col(Entry.id), col(Entry.category)).where(
-                col(Entry.project_id) == project.id, col(Entry.revision) > since
-            )
-        ).all()
+        changed = session.execute(_CHANGED, {"project_id": project.id, "since": since}).all()
         shown = {n.entry_id for n in brief.neighbours}
         near = {
             entry_id
@@ -137,21 +169,15 @@ class Neighbourhood:
         ]
         return brief.model_copy(update={"neighbours": (*kept, *labelled)})
 
-    def put(self, session: Session, project_id: str, entry_id: str, text_: str, vector: Vector) -> None:
-        """Index an entry's text; within the transaction that writes the entry."""
-        known = session.execute(select(col(EntryVector.entry_id)).where(col(EntryVector.entry_id) == entry_id)).first()
-        if known is None:
-            session.execute(insert(EntryVector).values(entry_id=entry_id, vector=vector))
-        else:
-            session.execute(
-                EntryVector.__table__.update()  # type: ignore[attr-defined]
-                .where(col(EntryVector.entry_id) == entry_id)
-                .values(vector=vector)
-            )
-        session.execute(
-            text("INSERT INTO entry_words (project, entry_id, words) VALUES (:project, :entry, :words)"),
-            {"project": project_id, "entry": entry_id, "words": " ".join(words(text_))},
-        )
+    def add(self, session: Session, project_id: str, entry_id: str, text_: str, vector: Vector) -> None:
+        """Index a new entry's text; within the transaction that writes the entry."""
+        session.execute(_ADD_VECTOR, {"entry_id": entry_id, "vector": vector})
+        session.execute(_ADD_WORDS, {"project_id": project_id, "entry_id": entry_id, "words": " ".join(words(text_))})
+
+    def replace(self, session: Session, project_id: str, entry_id: str, text_: str, vector: Vector) -> None:
+        """Index an entry's newer text; within the transaction that writes it."""
+        session.execute(delete(ENTRY_VECTOR).where(ENTRY_VECTOR.c.entry_id == entry_id))
+        self.add(session, project_id, entry_id, text_, vector)
 
     def _refreshed(self, session: Session, project: ProjectRow) -> _ProjectIndex:
         with self._lock:
@@ -159,11 +185,8 @@ class Neighbourhood:
         if index.revision == project.revision:
             return index
         with index.lock:
-            changed = session.execute(
-                select(col(Entry.id), col(Entry.status), col(Entry.revision), col(EntryVector.vector))
-                .join(EntryVector, col(EntryVector.entry_id) == col(Entry.id))
-                .where(col(Entry.project_id) == project.id, col(Entry.revision) > index.revision)
-            ).all()
+            changed = session.execute(_CHANGED_VECTORS, {"project_id": project.id, "since": index.revision}).all()
+            self._seen += len(changed)
             for entry_id, status, _, vector in changed:
                 if status in VISIBLE:
                     index.matrix.put(entry_id, vector)
@@ -172,52 +195,33 @@ class Neighbourhood:
             index.revision = max([index.revision, *(row[2] for row in changed)])
         return index
 
-    def _by_words(self, session: Session, project_id: str, text_: str, size: int, count: int) -> list[str]:
-        asked = list(dict.fromkeys(words(text_)))[:64]
-        if not asked or size == 0:
-            return []
-        frequency = dict(
-            session.execute(
-                text(
-                    "SELECT term, doc FROM entry_words_vocabulary WHERE term IN (SELECT value FROM json_each(:terms))"
-                ),
-                {"terms": json.dumps(asked)},
-            ).all()
-        )
-        known = sorted((word for word in asked if word in frequency), key=lambda word: int(frequency[word]))
-        # Rows are never taken out, so the last one's number is how many there are, in all projects.
-        everything: int = session.execute(text("SELECT coalesce(max(rowid), 0) FROM entry_words")).scalar_one()
-        rare = [word for word in known if int(frequency[word]) <= max(FEW_ENTRIES, COMMON_SHARE * everything)][
-            :RAREST_WORDS
-        ]
+    def _by_words(self, session: Session, project_id: str, text_: str, count: int) -> list[str]:
+        common = self._common_words(session)
+        asked = sorted(dict.fromkeys(words(text_)), key=lambda word: (common.get(word, 0), -len(word)))
+        rare: list[str] = []
+        ranked = 0
+        for word in asked[:RAREST_WORDS]:
+            ranked += common.get(word, 0)
+            if ranked > MOST_RANKED:
+                break
+            rare.append(f'"{word}"')
         if not rare:
             return []
-        terms = " OR ".join(f'"{word}"' for word in rare)
-        return list(
-            session.execute(
-                text("SELECT entry_id FROM entry_words WHERE entry_words MATCH :query ORDER BY rank LIMIT :count"),
-                {"query": f'project : "{project_id}" AND words : ({terms})', "count": count},
-            ).scalars()
-        )
+        found = session.execute(_BY_WORDS, {"words": " OR ".join(rare), "project_id": project_id, "count": count})
+        return list(found.scalars())
+
+    def _common_words(self, session: Session) -> dict[str, int]:
+        """In how many entries each common word stands, as it was when they were last counted."""
+        if self._seen >= max(COUNTED_FROM, 1.25 * self._counted):
+            self._counted = self._seen
+            counts = session.execute(_COMMON_WORDS, {"least": COUNTED_FROM})
+            self._common = {term: int(number) for term, number in counts}
+        return self._common
 
     def _rows(
         self, session: Session, project_id: str, ids: Sequence[str], vector: Vector, matrix: Matrix
     ) -> dict[str, Neighbour]:
-        chosen = select(
-            col(Entry.id),
-            col(Entry.category),
-            col(Entry.text),
-            col(Entry.version),
-            col(Entry.key),
-            col(Entry.store_id),
-            col(Entry.status),
-        ).where(col(Entry.project_id) == project_id)
-        # Two questions, since one with OR would read every entry of the project; and the index of the one STATE entry
-        # is found only by its own literal condition.
-        rows = [
-            *session.execute(chosen.where(text(LIVE_STATE))),
-            *session.execute(chosen.where(col(Entry.id).in_(ids), col(Entry.status).in_(VISIBLE))),
-        ]
+        rows = session.execute(_STATE_AND_CHOSEN, {"project_id": project_id, "ids": ids})
         return {
             row[0]: Neighbour(
                 label="E0",

@@ -9,7 +9,7 @@ have changed meanwhile, decides, and makes the entries.
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 from sqlalchemy.exc import IntegrityError
@@ -21,7 +21,7 @@ from app.db import Database, new_id, utc_now
 from app.embeddings import Embedder
 from app.errors import Unavailable
 from app.index import Index
-from app.models import Call, Entry, Review
+from app.models import Call, Entry
 from app.projects import ProjectRow
 from app.reviewers import Reviewer
 from app.reviewers.offline import OfflineReviewer
@@ -50,6 +50,8 @@ MARGIN_SECONDS = 0.5
 LEASE_SECONDS = 30.0
 POLL_SECONDS = 0.05
 MODEL_CALLS_AT_ONCE = 8
+BEGINNING = datetime.min.replace(tzinfo=UTC)
+LAPSE_EVERY = timedelta(seconds=1)
 NEAR_SIMILARITY = 0.8
 NEAR_WORDS = 0.6
 
@@ -75,6 +77,7 @@ class Pipeline:
         self._offline = OfflineReviewer()
         self._model = model
         self._now = now
+        self._lapsed: dict[str, datetime] = {}
 
     async def review(self, request: ReviewRequest) -> CallOut:
         """Judge a call; the same call again gets the same answer, at no further cost.
@@ -112,10 +115,11 @@ class Pipeline:
                 entries.expire(session, project_id, now)
             budget.expire(session, now)
             for call in reviews.interrupted(session, now):
-                for review in reviews.of_call(session, call.id):
-                    if review.verdict is None:
-                        reviews.settle(review, _held(Fault.INTERRUPTED), now=now)
-                call.open_until = None
+                rows = [row for row in reviews.of_call(session, call.id) if row["verdict"] is None]
+                for row in rows:
+                    reviews.settle(row, _held(Fault.INTERRUPTED), now=now)
+                reviews.save(session, rows)
+                reviews.close_call(session, call.id)
 
     # --- stages ----------------------------------------------------------------------------------------------
 
@@ -164,14 +168,14 @@ class Pipeline:
             return case
         if project is not None:
             case.revision = project.revision
+            sent_back = reviews.sent_back(session, request.session_id, project.id)
             if request.operation is Operation.UPDATE or not can_update(request.store):
-                case.told = reviews.told_to_update(session, request.session_id, project.id)
-            refused = reviews.refused_texts(session, request.session_id, project.id)
+                case.told = sent_back.told
             for draft in drafts:
                 if draft.gate:
                     continue
                 self._meet_neighbours(session, project, request, draft)
-                if self._is_worn_out(draft, refused):
+                if self._is_worn_out(draft, sent_back.refused):
                     draft.judgement = Judgement(reviewer="gate", facts=None, fault=Fault.REPEATED_REFUSALS)
         if level is Level.MODEL:
             self._plan_model(session, case, project)
@@ -179,8 +183,9 @@ class Pipeline:
 
     def _meet_neighbours(self, session: Session, project: ProjectRow, request: ReviewRequest, draft: Draft) -> None:
         if request.operation is Operation.UPDATE:
-            known = entries.replaced(session, project.id, request.store, draft.candidate.store_id, draft.candidate.key)
-            draft.replaces = known.id if known else None
+            named = entries.named(session, project.id, request.store, draft.candidate.store_id, draft.candidate.key)
+            draft.updates = frozenset(entry.id for entry in named)
+            draft.replaces = named[0].id if len(named) == 1 else None
         twin = entries.twin(session, project.id, draft.text_hash)
         if twin is not None and not _refuses(twin, request, draft.replaces):
             draft.retries = twin.id
@@ -236,7 +241,15 @@ class Pipeline:
             if reviews.find_call(session, case.request) is not None:
                 return False
             project = projects.ensure(session, case.request.project, now)
-            self._insert(session, project, case, open_until=now + lease)
+            reviews.add_call(
+                session,
+                case.request,
+                case.call_id,
+                project.id,
+                created_at=case.created_at,
+                open_until=now + lease,
+            )
+            reviews.add(session, self._undecided(project, case))
             case.opened = True
             assert self._model is not None  # noqa: S101
             worst = sum(self._model.worst_case_microdollars(draft.brief) for draft in case.drafts if draft.undecided)
@@ -276,40 +289,57 @@ class Pipeline:
                 if draft.undecided:
                     group.create_task(ask(draft))
 
-    def _record(self, case: Case) -> CallOut | None:
+    def _record(self, case: Case) -> CallOut:
         """Decide under the project's lock, make the entries and write everything down, in one transaction.
 
-        None if another request for the same call got here first and is still asking the model.
+        Raises:
+            IntegrityError: another request wrote the same call, or an equal text, meanwhile.
         """
         now = self._now()
         with self._database.write() as session:
-            if not case.opened and (call := reviews.find_call(session, case.request)) is not None:
-                return self._repeated(session, call)
-            project = projects.ensure(session, case.request.project, now)
-            projects.lock(session, project.id)
-            entries.expire(session, project.id, now)
-            project = projects.get(session, project.id)
-            if not case.opened:
-                self._insert(session, project, case, open_until=None)
-            rows = reviews.of_call(session, case.call_id)
-            # What a person decided while the model was thinking stands, and counts for the call like any other verdict.
-            stands = [row.verdict is not None for row in rows]
+            project = projects.locked(session, case.request.project, now)
+            if self._let_lapse(session, project, now):
+                project = projects.get(session, project.id)
+            if case.opened:
+                rows = reviews.of_call(session, case.call_id)
+            else:
+                reviews.add_call(session, case.request, case.call_id, project.id, created_at=case.created_at)
+                rows = self._undecided(project, case)
             outcomes = self._decide_all(session, project, case)
-            verdicts = [Verdict(row.verdict or o.decision.verdict) for row, o in zip(rows, outcomes, strict=True)]
+            # What a person decided while the model was thinking stands, and counts for the call like any other verdict.
+            open_ = [
+                (row, draft, outcome)
+                for row, draft, outcome in zip(rows, case.drafts, outcomes, strict=True)
+                if row["verdict"] is None
+            ]
+            verdicts = [row["verdict"] or outcome.decision.verdict for row, outcome in zip(rows, outcomes, strict=True)]
             makes_entries = policy.combine(verdicts) is Verdict.APPROVE and not case.request.dry_run
-            for draft, outcome, row, decided in zip(case.drafts, outcomes, rows, stands, strict=True):
-                if decided:
-                    continue
+            for row, draft, outcome in open_:
                 made = self._make_entry(session, project, case, draft, outcome, row, now) if makes_entries else outcome
                 self._settle(case, draft, made, row, now)
             if case.opened:
+                reviews.save(session, [row for row, _, _ in open_])
                 reviews.close_call(session, case.call_id)
                 cost = sum(draft.judgement.usage.cost_microdollars for draft in case.drafts if draft.judgement)
                 budget.settle(session, call_id=case.call_id, cost=cost, now=now)
+            else:
+                reviews.add(session, rows)
             return _answer(rows, project.name, replayed=False)
 
+    def _let_lapse(self, session: Session, project: ProjectRow, now: datetime) -> bool:
+        """Let lapse what nobody reported, at most once a second for each project; whether it was looked at."""
+        if now - self._lapsed.get(project.id, BEGINNING) < LAPSE_EVERY:
+            return False
+        self._lapsed[project.id] = now
+        entries.expire(session, project.id, now)
+        return True
+
     @staticmethod
-    def _settle(case: Case, draft: Draft, outcome: Outcome, row: Review, now: datetime) -> None:
+    def _undecided(project: ProjectRow, case: Case) -> list[reviews.Row]:
+        return reviews.undecided(case.request, case.call_id, project.id, case.level, case.drafts, case.created_at)
+
+    @staticmethod
+    def _settle(case: Case, draft: Draft, outcome: Outcome, row: reviews.Row, now: datetime) -> None:
         by_offline = draft.judgement is not None and draft.judgement.reviewer == "offline"
         reviews.settle(
             row,
@@ -319,42 +349,7 @@ class Pipeline:
             updatable=can_update(case.request.store),
             now=now,
         )
-        row.cache_key = draft.cache_key if row.facts else None
-
-    def _insert(self, session: Session, project: ProjectRow, case: Case, open_until: datetime | None) -> None:
-        request = case.request
-        session.add(
-            Call(
-                id=case.call_id,
-                project_id=project.id,
-                session_id=request.session_id,
-                tool_call_id=request.tool_call_id,
-                request_hash=reviews.request_hash(request),
-                open_until=open_until,
-                created_at=case.created_at,
-            )
-        )
-        session.flush()
-        shared = request.model_dump(
-            include={"session_id", "tool_call_id", "agent", "agent_id", "store", "tool", "hygiene_read", "reminder"}
-        )
-        session.add_all(
-            Review(
-                **shared,
-                call_id=case.call_id,
-                project_id=project.id,
-                position=position,
-                operation=request.operation.value,
-                key=draft.brief.key,
-                store_id=draft.candidate.store_id,
-                text=draft.text,
-                text_hash=draft.text_hash,
-                level=case.level.value,
-                created_at=case.created_at,
-            )
-            for position, draft in enumerate(case.drafts)
-        )
-        session.flush()
+        row["cache_key"] = draft.cache_key if row["facts"] else None
 
     # --- decisions under the lock --------------------------------------------------------------------------------
 
@@ -391,7 +386,7 @@ class Pipeline:
         facts = draft.judgement.facts
         if facts is None:
             return _held(draft.judgement.fault)
-        decision = policy.decide(facts, draft.brief, replaces=draft.replaces, may_supersede=case.told)
+        decision = policy.decide(facts, draft.brief, replaces=draft.replaces, may_supersede=case.told | draft.updates)
         return self._point(session, case, draft, draft.judgement, decision)
 
     def _recheck(self, session: Session, project: ProjectRow, case: Case, draft: Draft) -> None:
@@ -455,7 +450,7 @@ class Pipeline:
         case: Case,
         draft: Draft,
         outcome: Outcome,
-        row: Review,
+        row: reviews.Row,
         now: datetime,
     ) -> Outcome:
         facts = draft.judgement.facts if draft.judgement else None
@@ -468,7 +463,7 @@ class Pipeline:
             store=case.request.store,
             key=draft.brief.key,
             store_id=draft.candidate.store_id,
-            review_id=row.id,
+            review_id=row["id"],
             session_id=case.request.session_id,
             agent=case.request.agent,
             expires_at=now + timedelta(minutes=self._settings.pending_minutes),
@@ -476,17 +471,17 @@ class Pipeline:
         if outcome.supersedes is not None:
             older = session.get_one(Entry, outcome.supersedes)
             entries.propose_version(session, older, proposal, now)
-            row.entry_id = older.id
+            row["entry_id"] = older.id
             # An update in place needs no further deed; a newer item beside the older one does.
             in_place = case.request.operation is Operation.UPDATE
             return replace(outcome, entry=None if in_place else entries.reference(older))
         known = entries.twin(session, project.id, draft.text_hash)
         if known is not None and known.id != draft.replaces:
-            entry = entries.renew(session, known, proposal, now)
+            entries.renew(session, known, proposal, now)
+            row["entry_id"] = known.id
         else:
-            entry = entries.add(session, project.id, proposal, now)
-            self.index.neighbourhood.put(session, project.id, entry.id, draft.text, draft.vector)
-        row.entry_id = entry.id
+            row["entry_id"] = entries.add(session, project.id, proposal, now)
+            self.index.neighbourhood.add(session, project.id, row["entry_id"], draft.text, draft.vector)
         return outcome
 
     @staticmethod
@@ -497,9 +492,9 @@ class Pipeline:
         return _answer(rows, projects.name_of(session, call.project_id), replayed=True)
 
 
-def _answer(rows: list[Review], project: str, *, replayed: bool) -> CallOut:
-    verdict = policy.combine(reviews.verdicts(rows))
+def _answer(rows: list[reviews.Row], project: str, *, replayed: bool) -> CallOut:
     outs = [reviews.out(row, project) for row in rows]
+    verdict = policy.combine([out.verdict for out in outs])
     return CallOut(verdict=verdict, reviews=outs, context=messages.context(verdict, outs), replayed=replayed)
 
 

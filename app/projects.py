@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlmodel import Session, col
+from sqlmodel import Session
 
 from app.db import new_id
-from app.models import Project
+from app.models import PROJECT
 from app.schemas import Level
 
 
@@ -26,19 +26,34 @@ class ProjectRow:
     created_at: datetime
 
 
-_COLUMNS = (
-    col(Project.id),
-    col(Project.name),
-    col(Project.level),
-    col(Project.revision),
-    col(Project.documents_revision),
-    col(Project.created_at),
+_COLUMNS = select(
+    PROJECT.c.id,
+    PROJECT.c.name,
+    PROJECT.c.level,
+    PROJECT.c.revision,
+    PROJECT.c.documents_revision,
+    PROJECT.c.created_at,
+)
+_NAMED = _COLUMNS.where(PROJECT.c.name == bindparam("project_name"))
+_NAMED_AND_LOCKED = _NAMED.with_for_update()
+_WITH_ID = _COLUMNS.where(PROJECT.c.id == bindparam("project_id"))
+_ID_LOCKED = select(PROJECT.c.id).where(PROJECT.c.id == bindparam("project_id")).with_for_update()
+_COUNT_CHANGE = (
+    update(PROJECT)
+    .where(PROJECT.c.id == bindparam("project_id"))
+    .values(revision=PROJECT.c.revision + 1)
+    .returning(PROJECT.c.revision)
+)
+_COUNT_DOCUMENTS_CHANGE = (
+    update(PROJECT)
+    .where(PROJECT.c.id == bindparam("project_id"))
+    .values(documents_revision=PROJECT.c.documents_revision + 1)
 )
 
 
 def find(session: Session, name: str) -> ProjectRow | None:
     """The project of that name, or None."""
-    row = session.execute(select(*_COLUMNS).where(col(Project.name) == name)).first()
+    row = session.execute(_NAMED, {"project_name": name}).first()
     return None if row is None else _row(row)
 
 
@@ -49,7 +64,7 @@ def ensure(session: Session, name: str, now: datetime) -> ProjectRow:
     try:
         with session.begin_nested():
             session.execute(
-                insert(Project).values(
+                insert(PROJECT).values(
                     id=new_id(), name=name, level=None, revision=0, documents_revision=0, created_at=now
                 )
             )
@@ -62,53 +77,42 @@ def ensure(session: Session, name: str, now: datetime) -> ProjectRow:
 
 def name_of(session: Session, project_id: str) -> str:
     """The name of a known project."""
-    name: str = session.execute(select(col(Project.name)).where(col(Project.id) == project_id)).scalar_one()
-    return name
+    return get(session, project_id).name
 
 
 def get(session: Session, project_id: str) -> ProjectRow:
     """A known project as it is now."""
-    return _row(session.execute(select(*_COLUMNS).where(col(Project.id) == project_id)).one())
+    return _row(session.execute(_WITH_ID, {"project_id": project_id}).one())
 
 
-def locked(session: Session, project: ProjectRow) -> ProjectRow:
-    """The project, locked and as it is now."""
-    lock(session, project.id)
-    return get(session, project.id)
+def locked(session: Session, name: str, now: datetime) -> ProjectRow:
+    """The project of that name, made if it is new, and locked."""
+    row = session.execute(_NAMED_AND_LOCKED, {"project_name": name}).first()
+    if row is None:
+        ensure(session, name, now)
+        row = session.execute(_NAMED_AND_LOCKED, {"project_name": name}).one()
+    return _row(row)
 
 
 def lock(session: Session, project_id: str) -> None:
     """Keep every other writer away from the project's entries until the transaction ends."""
-    session.execute(select(col(Project.id)).where(col(Project.id) == project_id).with_for_update())
+    session.execute(_ID_LOCKED, {"project_id": project_id})
 
 
 def next_revision(session: Session, project_id: str) -> int:
     """Count a change to the project's entries; the new revision."""
-    revision: int = session.execute(
-        update(Project)
-        .where(col(Project.id) == project_id)
-        .values(revision=col(Project.revision) + 1)
-        .returning(col(Project.revision))
-        .execution_options(synchronize_session=False)
-    ).scalar_one()
+    revision: int = session.execute(_COUNT_CHANGE, {"project_id": project_id}).scalar_one()
     return revision
 
 
-def next_documents_revision(session: Session, project_id: str) -> int:
-    """Count a change to the project's documents; the new revision."""
-    revision: int = session.execute(
-        update(Project)
-        .where(col(Project.id) == project_id)
-        .values(documents_revision=col(Project.documents_revision) + 1)
-        .returning(col(Project.documents_revision))
-        .execution_options(synchronize_session=False)
-    ).scalar_one()
-    return revision
+def count_documents_change(session: Session, project_id: str) -> None:
+    """Count a change to the project's documents."""
+    session.execute(_COUNT_DOCUMENTS_CHANGE, {"project_id": project_id})
 
 
 def set_level(session: Session, project_id: str, level: Level) -> None:
     """Set how far the project's candidates go."""
-    session.execute(update(Project).where(col(Project.id) == project_id).values(level=level.value))
+    session.execute(update(PROJECT).where(PROJECT.c.id == project_id).values(level=level.value))
 
 
 def _row(row: Sequence[Any]) -> ProjectRow:

@@ -1,29 +1,75 @@
 """Calls and reviews: what was asked, what was found and decided, under the idempotency of the tool call id."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from typing import Any
 
-from sqlalchemy import Select, select, update
+from sqlalchemy import Select, bindparam, insert, select, text, update
 from sqlmodel import Session, col
 
 from app import messages, policy
-from app.cases import Outcome
+from app.cases import Draft, Outcome
+from app.db import new_id
 from app.errors import Conflict, NotFound
-from app.models import Call, Project, Review
-from app.schemas import Facts, Fault, Judgement, ReviewOut, ReviewRequest, Usage, Verdict
+from app.models import CALL, PROJECT, REVIEW, Call, Review
+from app.schemas import Facts, Judgement, Level, ReviewOut, ReviewRequest, Usage, Verdict
 
-USAGE_FIELDS = (
-    "model",
-    "prompt_hash",
-    "input_tokens",
-    "cache_write_tokens",
-    "cache_read_tokens",
-    "output_tokens",
-    "attempts",
-    "cost_microdollars",
-    "latency_ms",
+# A review as its columns; written and read without objects between, since every review passes here.
+Row = dict[str, Any]
+
+MOST_SENT_BACK = 50
+
+# What is still open about a review until it is decided; an undecided one has these values.
+_BLANK: Row = {
+    "verdict": None,
+    "reasons": [],
+    "message": "",
+    "suggested_text": None,
+    "facts": None,
+    "evidence": {},
+    "entry_id": None,
+    "reviewer": "",
+    "fault": None,
+    "fault_detail": None,
+    "cache_key": None,
+    "decided_at": None,
+    "stored_at": None,
+    **Usage().model_dump(),
+}
+_SHOWN = [name for name in ReviewOut.model_fields if name in REVIEW.columns]
+
+_THE_CALL = select(Call).where(
+    CALL.c.session_id == bindparam("session_id"), CALL.c.tool_call_id == bindparam("tool_call_id")
 )
+_ADD_CALL = insert(CALL)
+_ADD = insert(REVIEW)
+_DECIDE = update(REVIEW).where(REVIEW.c.id == bindparam("review_id"))
+_OF_CALL = select(REVIEW).where(REVIEW.c.call_id == bindparam("call_id")).order_by(REVIEW.c.position)
+_SENT_BACK = (
+    select(REVIEW.c.verdict, REVIEW.c.entry_id, REVIEW.c.text)
+    .where(
+        REVIEW.c.session_id == bindparam("session_id"),
+        text("verdict IN ('update', 'rewrite', 'reject')"),
+        REVIEW.c.project_id == bindparam("project_id"),
+    )
+    .order_by(REVIEW.c.id.desc())
+    .limit(MOST_SENT_BACK)
+)
+_DECIDED_REVIEWS: Select[Any] = (
+    select(REVIEW, PROJECT.c.name.label("project_name"))
+    .join(PROJECT, PROJECT.c.id == REVIEW.c.project_id)
+    .where(REVIEW.c.verdict.is_not(None))
+)
+
+
+@dataclass(frozen=True)
+class SentBack:
+    """What a session was refused for: entries that it was told to update, texts that it was told to rework."""
+
+    told: frozenset[str]
+    refused: list[str]
 
 
 def request_hash(request: ReviewRequest) -> str:
@@ -37,19 +83,87 @@ def find_call(session: Session, request: ReviewRequest) -> Call | None:
     Raises:
         Conflict: the session used this tool call id for another content.
     """
-    call = session.execute(
-        select(Call).where(col(Call.session_id) == request.session_id, col(Call.tool_call_id) == request.tool_call_id)
+    call: Call | None = session.execute(
+        _THE_CALL, {"session_id": request.session_id, "tool_call_id": request.tool_call_id}
     ).scalar_one_or_none()
     if call is not None and call.request_hash != request_hash(request):
         raise Conflict("This session has used this tool_call_id for another content; use a fresh id for a new call.")
     return call
 
 
-def of_call(session: Session, call_id: str) -> list[Review]:
-    """A call's reviews in the order of its texts."""
-    return list(
-        session.execute(select(Review).where(col(Review.call_id) == call_id).order_by(col(Review.position))).scalars()
+def add_call(
+    session: Session,
+    request: ReviewRequest,
+    call_id: str,
+    project_id: str,
+    *,
+    created_at: datetime,
+    open_until: datetime | None = None,
+) -> None:
+    """Write a call down.
+
+    Raises:
+        IntegrityError: it was written by another request meanwhile.
+    """
+    session.execute(
+        _ADD_CALL,
+        {
+            "id": call_id,
+            "project_id": project_id,
+            "session_id": request.session_id,
+            "tool_call_id": request.tool_call_id,
+            "request_hash": request_hash(request),
+            "open_until": open_until,
+            "created_at": created_at,
+        },
     )
+
+
+def undecided(
+    request: ReviewRequest, call_id: str, project_id: str, level: Level, drafts: list[Draft], created_at: datetime
+) -> list[Row]:
+    """The reviews of a call's texts before anything is decided, in their order."""
+    return [
+        {
+            **_BLANK,
+            "id": new_id(),
+            "call_id": call_id,
+            "project_id": project_id,
+            "session_id": request.session_id,
+            "tool_call_id": request.tool_call_id,
+            "position": position,
+            "agent": request.agent,
+            "agent_id": request.agent_id,
+            "store": request.store,
+            "tool": request.tool,
+            "operation": request.operation.value,
+            "key": draft.brief.key,
+            "store_id": draft.candidate.store_id,
+            "text": draft.text,
+            "text_hash": draft.text_hash,
+            "hygiene_read": request.hygiene_read,
+            "reminder": request.reminder,
+            "level": level.value,
+            "created_at": created_at,
+        }
+        for position, draft in enumerate(drafts)
+    ]
+
+
+def add(session: Session, rows: list[Row]) -> None:
+    """Write reviews down."""
+    session.execute(_ADD, rows)
+
+
+def save(session: Session, rows: list[Row]) -> None:
+    """Write down what was decided about reviews that are there."""
+    for row in rows:
+        session.execute(_DECIDE, {"review_id": row["id"], **{name: row[name] for name in _BLANK}})
+
+
+def of_call(session: Session, call_id: str) -> list[Row]:
+    """A call's reviews in the order of its texts."""
+    return [dict(row) for row in session.execute(_OF_CALL, {"call_id": call_id}).mappings()]
 
 
 def interrupted(session: Session, now: datetime) -> list[Call]:
@@ -86,34 +200,12 @@ def cached(session: Session, cache_key: str) -> Judgement | None:
     return Judgement(reviewer=row[1], facts=Facts.model_validate(row[0]), usage=Usage(model=row[2], prompt_hash=row[3]))
 
 
-def told_to_update(session: Session, session_id: str, project_id: str) -> frozenset[str]:
-    """Ids of the entries that this session was told to update."""
-    return frozenset(
-        entry_id
-        for entry_id in session.execute(
-            select(col(Review.entry_id)).where(
-                col(Review.session_id) == session_id,
-                col(Review.verdict) == Verdict.UPDATE.value,
-                col(Review.project_id) == project_id,
-            )
-        ).scalars()
-        if entry_id is not None
-    )
-
-
-def refused_texts(session: Session, session_id: str, project_id: str, count: int = 20) -> list[str]:
-    """The texts for which this session was last sent back to rework them, newest first."""
-    return list(
-        session.execute(
-            select(col(Review.text))
-            .where(
-                col(Review.session_id) == session_id,
-                col(Review.project_id) == project_id,
-                col(Review.verdict).in_((Verdict.REWRITE.value, Verdict.REJECT.value)),
-            )
-            .order_by(col(Review.id).desc())
-            .limit(count)
-        ).scalars()
+def sent_back(session: Session, session_id: str, project_id: str) -> SentBack:
+    """What this session was last sent back with."""
+    rows = session.execute(_SENT_BACK, {"session_id": session_id, "project_id": project_id}).all()
+    return SentBack(
+        told=frozenset(entry_id for verdict, entry_id, _ in rows if verdict == Verdict.UPDATE and entry_id is not None),
+        refused=[text for verdict, _, text in rows if verdict != Verdict.UPDATE],
     )
 
 
@@ -123,10 +215,10 @@ def get(session: Session, review_id: str) -> ReviewOut:
     Raises:
         NotFound: there is none.
     """
-    row = session.execute(_with_project().where(col(Review.id) == review_id)).first()
+    row = session.execute(_DECIDED_REVIEWS.where(REVIEW.c.id == review_id)).mappings().first()
     if row is None:
         raise NotFound("There is no review with this id.")
-    return out(row[0], row[1])
+    return out(row, row["project_name"])
 
 
 def approved(session: Session, session_id: str, tool_call_id: str) -> list[Review]:
@@ -155,22 +247,22 @@ def page(
     count: int = 50,
 ) -> list[ReviewOut]:
     """Decided reviews made before the one with the id ``before``, newest first."""
-    query = _with_project().order_by(col(Review.id).desc()).limit(count)
+    query = _DECIDED_REVIEWS.order_by(REVIEW.c.id.desc()).limit(count)
     for column, value in (
-        (Review.project_id, project_id),
-        (Review.session_id, session_id),
-        (Review.tool_call_id, tool_call_id),
-        (Review.verdict, verdict),
+        (REVIEW.c.project_id, project_id),
+        (REVIEW.c.session_id, session_id),
+        (REVIEW.c.tool_call_id, tool_call_id),
+        (REVIEW.c.verdict, verdict),
     ):
         if value is not None:
-            query = query.where(col(column) == str(value))
+            query = query.where(column == str(value))
     if before is not None:
-        query = query.where(col(Review.id) < before)
-    return [out(review, name) for review, name in session.execute(query)]
+        query = query.where(REVIEW.c.id < before)
+    return [out(row, row["project_name"]) for row in session.execute(query).mappings()]
 
 
 def settle(
-    row: Review,
+    row: Row,
     outcome: Outcome,
     judgement: Judgement | None = None,
     *,
@@ -190,22 +282,8 @@ def settle(
     """
     facts = judgement.facts if judgement else None
     decision = outcome.decision
-    row.verdict = decision.verdict.value
-    row.reasons = [reason.value for reason in decision.reasons]
-    row.suggested_text = facts.suggested_text if facts and decision.verdict in policy.REFUSALS else None
-    row.message = messages.for_review(
-        decision.verdict,
-        decision.reasons,
-        explanation=facts.reason if facts else "",
-        suggested_text=row.suggested_text,
-        entry=outcome.entry,
-        passage=outcome.passage,
-        fault=outcome.fault,
-        updatable=updatable,
-    )
-    row.entry_id = row.entry_id or (outcome.entry.id if outcome.entry else None)
-    row.facts = facts.model_dump(mode="json") if facts else None
-    row.evidence = {
+    suggested_text = facts.suggested_text if facts and decision.verdict in policy.REFUSALS else None
+    evidence = {
         name: value.model_dump(mode="json")
         for name, value in (
             ("entry", outcome.entry),
@@ -214,15 +292,30 @@ def settle(
         )
         if value is not None
     }
-    if note:
-        row.evidence["note"] = note
-    row.reviewer = judgement.reviewer if judgement else "gate"
-    row.fault = outcome.fault.value if outcome.fault else None
-    row.fault_detail = judgement.fault_detail if judgement else None
+    row |= {
+        "verdict": decision.verdict.value,
+        "reasons": [reason.value for reason in decision.reasons],
+        "suggested_text": suggested_text,
+        "message": messages.for_review(
+            decision.verdict,
+            decision.reasons,
+            explanation=facts.reason if facts else "",
+            suggested_text=suggested_text,
+            entry=outcome.entry,
+            passage=outcome.passage,
+            fault=outcome.fault,
+            updatable=updatable,
+        ),
+        "entry_id": row["entry_id"] or (outcome.entry.id if outcome.entry else None),
+        "facts": facts.model_dump(mode="json") if facts else None,
+        "evidence": evidence | ({"note": note} if note else {}),
+        "reviewer": judgement.reviewer if judgement else "gate",
+        "fault": outcome.fault.value if outcome.fault else None,
+        "fault_detail": judgement.fault_detail if judgement else None,
+        "decided_at": now,
+    }
     if judgement:
-        for name, value in judgement.usage.model_dump().items():
-            setattr(row, name, value)
-    row.decided_at = now
+        row |= judgement.usage.model_dump()
 
 
 def mark_stored(session: Session, review_id: str, now: datetime) -> Review:
@@ -236,49 +329,17 @@ def mark_stored(session: Session, review_id: str, now: datetime) -> Review:
     return review
 
 
-def out(review: Review, project: str) -> ReviewOut:
+def out(row: Mapping[str, Any], project: str) -> ReviewOut:
     """The review as the API shows it."""
+    facts, evidence = row["facts"] or {}, row["evidence"]
     return ReviewOut(
-        id=review.id,
-        tool_call_id=review.tool_call_id,
-        session_id=review.session_id,
+        **{name: row[name] for name in _SHOWN},
         project=project,
-        agent=review.agent,
-        agent_id=review.agent_id,
-        store=review.store,
-        tool=review.tool,
-        operation=review.operation,
-        position=review.position,
-        key=review.key,
-        text=review.text,
-        verdict=review.verdict,
-        category=review.facts["category"] if review.facts else None,
-        reasons=review.reasons,
-        message=review.message,
-        suggested_text=review.suggested_text,
-        entry_id=review.entry_id,
-        entry=review.evidence.get("entry"),
-        passage=review.evidence.get("passage"),
-        possible_duplicate=review.evidence.get("possible_duplicate"),
-        reviewer=review.reviewer,
-        fault=Fault(review.fault) if review.fault else None,
-        usage=Usage(**{name: getattr(review, name) for name in USAGE_FIELDS}),
-        confidence=review.facts["confidence"] if review.facts else None,
-        note=review.evidence.get("note"),
-        created_at=review.created_at,
-        decided_at=review.decided_at,
-        stored_at=review.stored_at,
-    )
-
-
-def verdicts(reviews: Sequence[Review]) -> list[Verdict]:
-    """The verdicts of decided reviews."""
-    return [Verdict(review.verdict) for review in reviews if review.verdict is not None]
-
-
-def _with_project() -> Select[Review, str]:
-    return (
-        select(Review, col(Project.name))
-        .join(Project, col(Project.id) == col(Review.project_id))
-        .where(col(Review.verdict).is_not(None))
+        category=facts.get("category"),
+        confidence=facts.get("confidence"),
+        entry=evidence.get("entry"),
+        passage=evidence.get("passage"),
+        possible_duplicate=evidence.get("possible_duplicate"),
+        note=evidence.get("note"),
+        usage=Usage(**{name: row[name] for name in Usage.model_fields}),
     )

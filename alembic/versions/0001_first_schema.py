@@ -234,7 +234,8 @@ def upgrade() -> None:
     if op.get_bind().dialect.name == "sqlite":
         # The words of every entry, cut by app.words; rows of earlier texts stay until a reindex and do no harm.
         op.execute(
-            "CREATE VIRTUAL TABLE entry_words USING fts5(project, entry_id UNINDEXED, words, tokenize='unicode61')"
+            "CREATE VIRTUAL TABLE entry_words USING fts5("
+            "project UNINDEXED, entry_id UNINDEXED, words, tokenize='unicode61', detail=none)"
         )
         op.execute("CREATE VIRTUAL TABLE entry_words_vocabulary USING fts5vocab(entry_words, row)")
 
