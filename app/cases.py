@@ -17,6 +17,7 @@ class Draft:
     gate: tuple[Reason, ...]
     vector: Vector
     brief: Brief
+    updates: frozenset[str] = frozenset()
     replaces: str | None = None
     retries: str | None = None
     judgement: Judgement | None = None

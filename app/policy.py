@@ -38,8 +38,8 @@ def decide(
         brief: what it was shown; labels in the facts refer to it.
         secret: a secret was found in the text.
         replaces: id of the entry that the agent's own update call replaces.
-        may_supersede: ids of entries that this session was told to update, in a store that cannot update: a new
-            item may take their place.
+        may_supersede: ids of entries that the candidate may take the place of: those under the key that an update
+            call names, and those that this session was told to update in a store that cannot.
     """
     if secret:
         return Decision(verdict=Verdict.REJECT, reasons=(Reason.SECRET,))

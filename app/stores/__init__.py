@@ -5,8 +5,13 @@ from functools import cache
 from app.schemas import Operation
 from hooks import store_hygiene_gate as hook
 
+FILES = "files"
+
 
 @cache
 def can_update(store: str) -> bool:
     """Whether the store has a tool that updates an item in place; unknown stores are taken to have none."""
-    return any(row["store"] == store and row.get("operation") == Operation.UPDATE.value for row in hook.TOOLS)
+    # A memory in a file is updated with the file tools, which are in no tool map.
+    return store == FILES or any(
+        row["store"] == store and row.get("operation") == Operation.UPDATE.value for row in hook.TOOLS
+    )

@@ -100,9 +100,8 @@ def _report(
     print(f"\n{embedder.model}: {len(ids):,} entries, {len(pairs)} pairs, first {NEIGHBOURS}")
     for (side, way), hits in sorted(found.items()):
         print(f"  {side:<17} {way:<13} {Share(count=sum(hits), of=len(hits))}")
-    print(
-        f"  a shortlist takes {np.median(seconds) * 1000:.2f} ms (median), {np.quantile(seconds, 0.99) * 1000:.2f} ms (p99)"
-    )
+    median, slowest = np.median(seconds) * 1000, np.quantile(seconds, 0.99) * 1000
+    print(f"  a shortlist takes {median:.2f} ms (median), {slowest:.2f} ms (p99)")
 
 
 def main() -> None:
