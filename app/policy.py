@@ -4,8 +4,6 @@ The order of the rules is the order of the functions' lines; the first that appl
 of a category never counts.
 """
 
-from typing import assert_never
-
 from app.schemas import (
     Brief,
     Category,
@@ -82,37 +80,37 @@ def _restatement(facts: Facts) -> Decision | None:
 
 
 def _update(facts: Facts, brief: Brief, replaces: str | None, may_supersede: frozenset[str]) -> Decision | None:
-    second_state = facts.category is Category.STATE and brief.state is not None
-    target = brief.state if second_state else _neighbour(brief, facts.supersedes)
-    if target is None or target.entry_id == replaces or target.status is EntryStatus.UNCONFIRMED:
+    # A STATE takes the place of the STATE and of nothing else, and nothing else takes the place of the STATE.
+    is_state = facts.category is Category.STATE
+    target = brief.state if is_state else _neighbour(brief, facts.supersedes)
+    if (
+        target is None
+        or (target.category is Category.STATE and not is_state)
+        or target.entry_id == replaces
+        or target.status is EntryStatus.UNCONFIRMED
+    ):
         return None
     if target.entry_id in may_supersede:
         # Still to pass the rules of quality; the entry is carried along so that it becomes its next version.
         decision = _quality(facts)
         return decision.model_copy(update={"entry": target.label}) if decision.verdict is Verdict.APPROVE else decision
-    reasons = (Reason.SECOND_STATE,) if second_state else ()
+    reasons = (Reason.SECOND_STATE,) if is_state else ()
     return Decision(verdict=Verdict.UPDATE, reasons=reasons, entry=target.label)
 
 
 def _quality(facts: Facts) -> Decision:
     if facts.category is Category.NONE or not facts.durable:
         return _not_durable(facts)
-    if facts.category in (Category.RULE, Category.DISCOVERY) and facts.scope is not None:
-        match facts.scope:
-            case Scope.RESOURCE:
-                return Decision(verdict=Verdict.REWRITE, reasons=(Reason.TOO_SPECIFIC,))
-            case Scope.PLATITUDE:
-                return Decision(verdict=Verdict.REWRITE, reasons=(Reason.TOO_GENERIC,))
-            case Scope.PATTERN:
-                pass
-            case _:
-                assert_never(facts.scope)
+    if facts.scope is Scope.RESOURCE and facts.category in (Category.RULE, Category.DISCOVERY, Category.QUIRK):
+        return Decision(verdict=Verdict.REWRITE, reasons=(Reason.TOO_SPECIFIC,))
+    if facts.scope is Scope.PLATITUDE and facts.category in (Category.RULE, Category.DISCOVERY):
+        return Decision(verdict=Verdict.REWRITE, reasons=(Reason.TOO_GENERIC,))
     faults = [
         reason
         for reason, applies in (
             (Reason.NO_WHY, facts.category is Category.DECISION and facts.gives_why is False),
             (Reason.NOT_SELF_CONTAINED, not facts.self_contained),
-            (Reason.SEVERAL_FACTS, not facts.single_fact),
+            (Reason.SEVERAL_FACTS, facts.category is not Category.STATE and not facts.single_fact),
         )
         if applies
     ]
@@ -122,9 +120,12 @@ def _quality(facts: Facts) -> Decision:
 
 
 def _not_durable(facts: Facts) -> Decision:
-    reasons = (Reason.SESSION_SUMMARY,) if facts.category is Category.NONE else (Reason.EPHEMERAL,)
+    no_memory = facts.category is Category.NONE
     salvage = bool(facts.suggested_text and facts.suggested_text.strip())
-    return Decision(verdict=Verdict.REWRITE if salvage else Verdict.REJECT, reasons=reasons)
+    # What can be salvaged is told as an account of what was done; what cannot is true only for now.
+    reason = Reason.SESSION_SUMMARY if no_memory or salvage else Reason.EPHEMERAL
+    verdict = Verdict.REJECT if no_memory and not salvage else Verdict.REWRITE
+    return Decision(verdict=verdict, reasons=(reason,))
 
 
 def _neighbour(brief: Brief, label: str | None) -> Neighbour | None:

@@ -71,19 +71,30 @@ def test_approval_means_that_no_rule_fires(
     assert facts.durable
     assert facts.category is not Category.NONE
     assert facts.self_contained
-    assert facts.single_fact
+    assert facts.single_fact or facts.category is Category.STATE
     assert facts.restates is None
     assert not facts.addresses_reader
     assert not (facts.category is Category.DECISION and facts.gives_why is False)
     assert not (facts.category in (Category.RULE, Category.DISCOVERY) and facts.scope not in (None, Scope.PATTERN))
+    assert not (facts.category is Category.QUIRK and facts.scope is Scope.RESOURCE)
     confirmed = {n.label: n.entry_id for n in brief.neighbours if n.status is not EntryStatus.UNCONFIRMED}
     assert confirmed.get(facts.duplicate_of or "") in (None, replaces)
     if decision.entry is not None:
         assert confirmed[decision.entry] in may_supersede
     elif facts.category is not Category.STATE:
-        assert confirmed.get(facts.supersedes or "") in (None, replaces)
+        states = {n.entry_id for n in brief.neighbours if n.category is Category.STATE}
+        assert confirmed.get(facts.supersedes or "") in {None, replaces, *states}
     elif brief.state is not None:
         assert brief.state.entry_id == replaces
+
+
+@given(some_facts, briefs(), replaced, told)
+def test_a_memory_is_never_thrown_away(
+    facts: Facts, brief: Brief, replaces: str | None, may_supersede: frozenset[str]
+) -> None:
+    decision = policy.decide(facts, brief, replaces=replaces, may_supersede=may_supersede)
+    if decision.verdict is Verdict.REJECT:
+        assert facts.category is Category.NONE or facts.addresses_reader
 
 
 @given(some_facts, briefs(), replaced, told)

@@ -9,6 +9,7 @@ from tests.support.pipelines import facts
 
 RESTATES = Restatement(passage="P1", quote="Raw pages are stored first")
 STATE = neighbour("E2", "The importer is half done.", category=Category.STATE)
+MEMORIES = [category for category in Category if category is not Category.NONE]
 WITH_STATE = brief(neighbours=(neighbour(), STATE))
 
 
@@ -16,7 +17,7 @@ def decide(found: Facts, about: Brief | None = None, **more: object) -> Decision
     return policy.decide(found, about or brief(), **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("category", [c for c in Category if c is not Category.NONE])
+@pytest.mark.parametrize("category", MEMORIES)
 def test_a_good_memory_of_each_category_is_approved_without_reasons(category: Category) -> None:
     assert decide(facts(category)) == Decision(verdict=Verdict.APPROVE)
 
@@ -55,16 +56,30 @@ def test_a_state_updates_the_state_whatever_else_it_supersedes() -> None:
     assert decide(facts(Category.STATE, supersedes="E1"), WITH_STATE).entry == "E2"
 
 
-@pytest.mark.parametrize(
-    ("found", "reason"),
-    [
-        (facts(Category.NONE), Reason.SESSION_SUMMARY),
-        (facts(Category.NONE, durable=True), Reason.SESSION_SUMMARY),
-        (facts(Category.DECISION, durable=False), Reason.EPHEMERAL),
-    ],
-)
-def test_what_is_no_memory_is_rejected(found: Facts, reason: Reason) -> None:
-    assert decide(found) == Decision(verdict=Verdict.REJECT, reasons=(reason,))
+def test_a_state_takes_the_place_of_no_other_memory() -> None:
+    assert decide(facts(Category.STATE, supersedes="E1")) == Decision(verdict=Verdict.APPROVE)
+
+
+@pytest.mark.parametrize("category", [c for c in MEMORIES if c is not Category.STATE])
+def test_no_other_memory_takes_the_place_of_the_state(category: Category) -> None:
+    assert decide(facts(category, supersedes="E2"), WITH_STATE) == Decision(verdict=Verdict.APPROVE)
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_what_is_no_memory_is_rejected(durable: bool) -> None:
+    found = facts(Category.NONE, durable=durable)
+    assert decide(found) == Decision(verdict=Verdict.REJECT, reasons=(Reason.SESSION_SUMMARY,))
+
+
+@pytest.mark.parametrize("category", MEMORIES)
+def test_a_memory_that_is_true_only_for_now_asks_for_a_rewrite(category: Category) -> None:
+    assert decide(facts(category, durable=False)) == Decision(verdict=Verdict.REWRITE, reasons=(Reason.EPHEMERAL,))
+
+
+@pytest.mark.parametrize("category", MEMORIES)
+def test_a_lesson_buried_in_an_account_asks_for_the_lesson_alone(category: Category) -> None:
+    buried = facts(category, durable=False, suggested_text="Never retry a payment without its idempotency key.")
+    assert decide(buried) == Decision(verdict=Verdict.REWRITE, reasons=(Reason.SESSION_SUMMARY,))
 
 
 def test_a_fact_worth_keeping_hidden_in_a_summary_asks_for_a_rewrite() -> None:
@@ -84,9 +99,17 @@ def test_rules_and_discoveries_must_name_a_pattern(category: Category, scope: Sc
     assert decide(facts(category, scope=scope)) == Decision(verdict=Verdict.REWRITE, reasons=(reason,))
 
 
-@pytest.mark.parametrize("category", [Category.STATE, Category.DECISION, Category.QUIRK])
-def test_scope_is_not_asked_of_other_categories(category: Category) -> None:
-    assert decide(facts(category, scope=Scope.RESOURCE)).verdict is Verdict.APPROVE
+def test_a_quirk_may_be_too_specific_but_never_too_generic() -> None:
+    specific = Decision(verdict=Verdict.REWRITE, reasons=(Reason.TOO_SPECIFIC,))
+    assert decide(facts(Category.QUIRK, scope=Scope.RESOURCE)) == specific
+    assert decide(facts(Category.QUIRK, scope=Scope.PLATITUDE)).verdict is Verdict.APPROVE
+    assert decide(facts(Category.QUIRK, scope=None)).verdict is Verdict.APPROVE
+
+
+@pytest.mark.parametrize("category", [Category.STATE, Category.DECISION])
+@pytest.mark.parametrize("scope", Scope)
+def test_scope_is_not_asked_of_other_categories(category: Category, scope: Scope) -> None:
+    assert decide(facts(category, scope=scope)).verdict is Verdict.APPROVE
 
 
 def test_a_decision_needs_its_why() -> None:
@@ -98,6 +121,17 @@ def test_a_decision_needs_its_why() -> None:
 @pytest.mark.parametrize("category", [Category.STATE, Category.RULE, Category.DISCOVERY, Category.QUIRK])
 def test_no_other_category_needs_a_why(category: Category) -> None:
     assert decide(facts(category, gives_why=False)).verdict is Verdict.APPROVE
+
+
+@pytest.mark.parametrize("category", [c for c in MEMORIES if c is not Category.STATE])
+def test_several_facts_are_several_memories(category: Category) -> None:
+    assert decide(facts(category, single_fact=False)) == Decision(
+        verdict=Verdict.REWRITE, reasons=(Reason.SEVERAL_FACTS,)
+    )
+
+
+def test_a_state_counts_as_one_fact_whatever_it_lists() -> None:
+    assert decide(facts(Category.STATE, single_fact=False)) == Decision(verdict=Verdict.APPROVE)
 
 
 def test_all_faults_of_wording_are_named_at_once() -> None:
@@ -122,7 +156,8 @@ def test_each_rule_gives_way_to_the_ones_before_it() -> None:
         ({"addresses_reader": False}, False, Verdict.DUPLICATE, Reason.DUPLICATE),
         ({"duplicate_of": None}, False, Verdict.DUPLICATE, Reason.RESTATES_DOCUMENT),
         ({"restates": None}, False, Verdict.UPDATE, Reason.SECOND_STATE),
-        ({"category": Category.RULE, "scope": Scope.RESOURCE}, False, Verdict.REWRITE, Reason.EPHEMERAL),
+        ({"category": Category.RULE, "scope": Scope.RESOURCE}, False, Verdict.REWRITE, Reason.SESSION_SUMMARY),
+        ({"suggested_text": None}, False, Verdict.REWRITE, Reason.EPHEMERAL),
         ({"durable": True}, False, Verdict.REWRITE, Reason.TOO_SPECIFIC),
         ({"scope": Scope.PATTERN}, False, Verdict.REWRITE, Reason.NOT_SELF_CONTAINED),
     ]
