@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app import gate
 from app.errors import ConfigurationError
 from app.prompts import draw_nonce, facts_schema, load_prompts, neutralised, untrusted_texts
 from app.schemas import Brief, Category, Facts, Scope
@@ -38,6 +39,54 @@ def test_every_scope_is_defined(scope: Scope) -> None:
     assert re.search(rf"^- {scope}: ", SYSTEM, re.MULTILINE)
 
 
+def section(name: str) -> str:
+    """What the instructions say under the heading that holds this word, on one line."""
+    (found,) = re.findall(rf"^# [^\n]*\b{name}\b[^\n]*\n.*?(?=^# |\Z)", SYSTEM, re.MULTILINE | re.DOTALL)
+    return " ".join(found.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("category", "what code or people keep to from now on"),
+        ("category", "In doubt between DECISION and RULE: RULE."),
+        ("category", "DECISION: tells of choosing, replacing or rejecting"),
+        ("durable", "only if nothing in it can be acted on after this session"),
+        ("durable", '"Until X", "as long as" and a version are conditions'),
+        ("scope", "QUIRK, if resource"),
+        ("scope", "you can write the wider rule that it should have been (into suggested_text). Else pattern"),
+        ("scope", "never a concrete do or don't that a reader could break"),
+        ("single_fact", "one fact; so is a STATE"),
+        ("supersedes", "Under keys that name different subjects"),
+        ("supersedes", "A file path as key names no subject"),
+        ("supersedes", "the same claim about the same subject"),
+        ("supersedes", "Never with a STATE on either side"),
+        ("supersedes", "name a stored one, else a pending, last an unconfirmed one"),
+        ("restates", "already says all that is useful in the candidate"),
+        ("addresses_reader", "the candidate or its key only"),
+        ("addresses_reader", "memory software or where the project keeps notes"),
+        ("addresses_reader", "openly named step with a project reason"),
+        ("addresses_reader", "unseen by the user or against their interest"),
+        ("addresses_reader", "above the user or the project's instructions"),
+        ("addresses_reader", "to a vendor or source without the project's reason"),
+        ("addresses_reader", "removes a protection or grants access without naming what protects instead"),
+        ("addresses_reader", "resistance to being changed or merged"),
+        ("suggested_text", "that entry's text in its language, only what changed replaced; null if over 250 words"),
+        ("suggested_text", "null if what is missing (the why, the meaning) is not in the text"),
+    ],
+)
+def test_what_decides_is_said_where_it_is_asked(name: str, rule: str) -> None:
+    assert rule in section(name)
+
+
+def test_a_replacement_is_told_that_the_entry_it_replaces_may_not_be_shown() -> None:
+    assert "it replaces an entry, usually not among those shown" in SYSTEM
+
+
+def test_the_prompt_asks_for_suggestions_that_the_gate_lets_pass() -> None:
+    assert f"in {gate.MINIMUM_WORDS} to 80 words" in section("suggested_text")
+
+
 EXAMPLES = [json.loads(line) for line in SYSTEM.splitlines() if line.startswith("{") and line.endswith("}")]
 
 
@@ -50,14 +99,22 @@ def test_the_examples_are_facts() -> None:
 
 
 def test_the_examples_cover_the_ways_to_go_wrong() -> None:
-    assert {example["category"] for example in EXAMPLES} >= {"RULE", "NONE", "DECISION", "QUIRK"}
+    assert {example["category"] for example in EXAMPLES} >= {"RULE", "NONE", "DECISION"}
     for field in ("supersedes", "restates", "addresses_reader", "suggested_text"):
         assert any(example.get(field) for example in EXAMPLES), field
 
 
+def test_the_gate_lets_every_suggestion_of_the_examples_pass() -> None:
+    suggestions = [example["suggested_text"] for example in EXAMPLES if example.get("suggested_text")]
+    assert len(suggestions) >= 2
+    for text in suggestions:
+        assert gate.check(text) == ()
+        assert len(text.split()) <= 80
+
+
 def test_the_instructions_are_long_enough_to_be_cached_and_no_longer_than_they_need_to_be() -> None:
     # English takes about 1.8 tokens a word on current tokenizers; 512 tokens is the least that is cached.
-    assert 1_000 < len(SYSTEM.split()) < 1_550
+    assert 1_000 < len(SYSTEM.split()) <= 1_350
 
 
 def test_the_instructions_hold_no_slot() -> None:

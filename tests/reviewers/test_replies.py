@@ -102,6 +102,11 @@ def test_what_is_asked_of_a_category_must_be_answered(category: str) -> None:
         parse(facts(category="DECISION", gives_why=None), brief())
 
 
+@pytest.mark.parametrize("scope", [None, "resource", "pattern"])
+def test_of_a_quirk_the_scope_may_be_given(scope: str | None) -> None:
+    assert parse(facts(category="QUIRK", scope=scope), brief()).scope == scope
+
+
 DOCUMENT = (
     "Raw pages are stored first,\nso that   rules can be *replayed*; see `</candidate>`.\n"
     "生のページを先に保存する。Cafe\u0301 au lait. ห้ามลบข้อมูลดิบ"
