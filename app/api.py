@@ -41,6 +41,7 @@ PROBLEMS = {
     403: "The host or origin is refused.",
     404: "There is no such thing.",
     409: "The request contradicts what is stored.",
+    413: "The body is too long.",
     422: "The request does not have the declared form.",
     503: "The service cannot answer now.",
 }
@@ -66,7 +67,7 @@ Before = Annotated[str | None, Query(max_length=64, description="Cursor: the `ne
 ProjectName = Annotated[Name | None, Query(description="Only this project's.")]
 
 
-@router.post("/v1/reviews", tags=["reviews"], responses=problems(400, 409))
+@router.post("/v1/reviews", tags=["reviews"], responses=problems(400, 409, 413))
 async def review(request: ReviewRequest, pipeline: PipelineDep) -> CallOut:
     """Judge one memory tool call. The same `tool_call_id` in the same session gets the same answer again."""
     return await pipeline.review(request)
@@ -105,7 +106,7 @@ def get_review(review_id: Id, pipeline: PipelineDep) -> ReviewOut:
         return reviews.get(session, review_id)
 
 
-@router.post("/v1/reviews/{review_id}/stored", tags=["reviews"], responses=problems(400, 404))
+@router.post("/v1/reviews/{review_id}/stored", tags=["reviews"], responses=problems(400, 404, 413))
 def report_stored(review_id: Id, report: StoredReport, pipeline: PipelineDep) -> ReviewOut:
     """The agent's tool has stored the text: its entry becomes `stored`. Saying it twice changes nothing."""
     pipeline.index.report_stored(review_id, report.store_id)
@@ -119,7 +120,7 @@ def report_failed(review_id: Id, pipeline: PipelineDep) -> ReviewOut:
     return get_review(review_id, pipeline)
 
 
-@router.post("/v1/hooks/claude-code", tags=["hooks"], responses=problems(400, 409))
+@router.post("/v1/hooks/claude-code", tags=["hooks"], responses=problems(400, 409, 413))
 async def claude_code_hook(
     event: Annotated[dict[str, Any], Body()], pipeline: PipelineDep, project: ProjectName = None
 ) -> dict[str, Any]:
@@ -146,13 +147,13 @@ def list_entries(
     return EntryPage(items=items, next=items[-1].id if len(items) == count else None)
 
 
-@router.post("/v1/entries", tags=["entries"], status_code=status.HTTP_201_CREATED, responses=problems(400, 409))
+@router.post("/v1/entries", tags=["entries"], status_code=status.HTTP_201_CREATED, responses=problems(400, 409, 413))
 def add_entry(entry: EntryIn, pipeline: PipelineDep) -> EntryOut:
     """Index a memory that is already in a store, without a review."""
     return pipeline.index.add_entry(entry)
 
 
-@router.post("/v1/entries/deleted", tags=["entries"], responses=problems(400))
+@router.post("/v1/entries/deleted", tags=["entries"], responses=problems(400, 413))
 def report_deleted(report: DeletedReport, pipeline: PipelineDep) -> DeletedOut:
     """The agent's tool has deleted items from a store: their entries become `deleted`."""
     return DeletedOut(entries=pipeline.index.report_deleted(report))
@@ -208,13 +209,13 @@ def get_policy(
     return policy
 
 
-@router.put("/v1/projects/{project:path}/documents", tags=["projects"], responses=problems(400, 404))
+@router.put("/v1/projects/{project:path}/documents", tags=["projects"], responses=problems(400, 404, 413))
 def put_documents(project: ProjectPath, sent: DocumentsIn, pipeline: PipelineDep) -> DocumentsOut:
     """Make the project's documents these. Hashes alone suffice for known texts; the answer names those wanted."""
     return pipeline.index.put_documents(project, sent.documents)
 
 
-@router.put("/v1/projects/{project:path}", tags=["projects"], responses=problems(400, 404))
+@router.put("/v1/projects/{project:path}", tags=["projects"], responses=problems(400, 404, 413))
 def put_project(project: ProjectPath, change: ProjectIn, pipeline: PipelineDep) -> ProjectOut:
     """Set a project's level: `gate`, `offline`, or `model` (the opt-in to the paid second model)."""
     return pipeline.index.set_level(project, change.level)

@@ -1,5 +1,6 @@
 """The command `bouncer`. Each command prints its result or one line saying what is wrong and what to do."""
 
+import errno
 import json
 import sys
 from collections.abc import Sequence
@@ -13,9 +14,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 from rich.syntax import Syntax
-from rich.table import Table
+from rich.table import Column, Table
 
-from app.errors import BouncerError, NotFound, Unavailable
+from app.errors import BouncerError, Invalid, NotFound, Unavailable
 from app.settings import app_version, load_settings
 from hooks import store_hygiene_gate as hook
 
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 journal = typer.Typer(help="Texts that the hook denied, held or let through unreviewed.", no_args_is_help=True)
 app.add_typer(journal, name="journal")
+LONGEST_LINE = 110
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
@@ -223,7 +225,7 @@ def journal_list(
     if not records:
         out.print("The journal is empty.")
         return
-    table = Table("id", "when", "event", "outcome", "reasons", "text", box=None, pad_edge=False)
+    table = Table(Column("id", no_wrap=True), "when", "event", "outcome", "reasons", "text", box=None, pad_edge=False)
     for record in records:
         shown = [str(record.get(name, "")) for name in ("id", "at", "event", "outcome")]
         reasons = record.get("reasons")
@@ -253,7 +255,7 @@ def journal_flush(
     sent, left = hook.journal_flush(config, seconds)
     if left:
         raise Unavailable(f"{sent} texts sent, {left} still wait: is the service at {config.url} running?")
-    out.print(f"{sent} texts sent." if sent else "Nothing waits in the journal.")
+    out.print(f"Texts sent: {sent}." if sent else "Nothing waits in the journal.")
 
 
 def _journal_records() -> list[dict[str, object]]:
@@ -268,7 +270,12 @@ def _carry_out(changes: "Sequence[Change]", *, yes: bool, nothing: str) -> None:
         return
     for change in changes:
         if change.path.suffix == ".json":
-            out.print(Syntax(change.diff, "diff", background_color="default", word_wrap=True))
+            # The launcher's program text makes lines that nobody can review; their beginnings say which they are.
+            lines = [
+                line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"
+                for line in change.diff.splitlines()
+            ]
+            out.print(Syntax("\n".join(lines), "diff", background_color="default"))
         else:
             out.print(f"{'remove' if change.after is None else 'write'} {change.path}", markup=False, soft_wrap=True)
     if not yes and not typer.confirm("Make these changes?", default=True):
@@ -282,9 +289,17 @@ def _candidate_text(given: str) -> str:
         return sys.stdin.read()
     try:
         path = Path(given)
-        return path.read_text(encoding="utf-8") if path.is_file() else given
-    except (OSError, ValueError):  # a long text is no file name; a file that is no text says so below
-        return given
+        if not path.exists():
+            return given
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as exc:
+        raise Invalid(f"{given} is no text file.") from exc
+    except ValueError:
+        return given  # holds what no file name may hold
+    except OSError as exc:
+        if exc.errno == errno.ENAMETOOLONG:
+            return given
+        raise Invalid(f"Cannot read {given}: {exc.strerror}.") from exc
 
 
 def main() -> None:
@@ -293,6 +308,9 @@ def main() -> None:
         app(prog_name="bouncer")
     except BouncerError as exc:
         err.print(f"bouncer: {exc.detail}", markup=False, soft_wrap=True)
+        sys.exit(2)
+    except OSError as exc:
+        err.print(f"bouncer: {exc.strerror or exc}", markup=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from app.agents.claude_code import launcher_command
 from app.server import serve_in_background
-from app.settings import Settings, child_environment, resource
+from app.settings import Settings, child_environment
+from hooks import store_hygiene_gate as hook
 
 SECONDS = 30.0
 RULE = (
@@ -57,7 +58,7 @@ def _offer(text: str, number: int, folder: Path, url: str) -> dict[str, str]:
         "tool_input": {"entities": [{"name": "demo", "entityType": "memory", "observations": [text]}]},
     }
     done = subprocess.run(
-        launcher_command(resource("hooks")),
+        launcher_command(Path(hook.__file__).parent),
         input=json.dumps(event),
         env=child_environment(MEMORY_BOUNCER_URL=url, XDG_STATE_HOME=str(folder), XDG_CONFIG_HOME=str(folder)),
         capture_output=True,

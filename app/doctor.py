@@ -4,16 +4,16 @@ import json
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from app.agents import canary
 from app.agents.claude_code import launcher_command, tool_matcher
 from app.agents.installation import Places, installed_in, our_matchers
+from app.errors import ConfigurationError
 from app.settings import app_version, child_environment
 from hooks import store_hygiene_gate as hook
 
@@ -66,7 +66,11 @@ def _configuration(config: hook.Config) -> Finding:
 
 
 def _installation(project: Path, config: hook.Config) -> Iterator[Finding]:
-    installed = installed_in(project)
+    try:
+        installed = installed_in(project)
+    except ConfigurationError as exc:
+        yield Finding("Hook settings", False, exc.detail)
+        return
     if not installed:
         hint = "No settings file holds the hook; run `bouncer init`, or install the plugin (then this is no fault)."
         yield Finding("Hook settings", None, hint)
@@ -117,15 +121,16 @@ def _service(config: hook.Config) -> Finding:
     if config.level == "gate":
         return Finding("Service", True, "not used: the level is gate")
     try:
-        answer = httpx.get(f"{config.url}/readyz", timeout=SECONDS, trust_env=False)
-        health = answer.json()
-    except (httpx.HTTPError, ValueError) as exc:
-        hint = f"No service answers at {config.url} ({type(exc).__name__}); start it with `bouncer serve`."
+        health, _ = hook.call_service(config, "GET", "/readyz", None, time.monotonic() + SECONDS)
+        hook.call_service(config, "GET", "/v1/reviews?count=1", None, time.monotonic() + SECONDS)
+    except hook.ServiceFailure as failure:
+        hint = f"{failure}. Start it with `bouncer serve`; where it wants a key, set MEMORY_BOUNCER_KEY."
         return Finding("Service", False, hint)
-    if not answer.is_success or not isinstance(health, dict):
-        return Finding("Service", False, f"What answers at {config.url} is not ready or not Memory Bouncer.")
-    if health.get("version") != app_version():
-        return Finding("Service", False, f"{config.url} runs {health.get('version')}, this is {app_version()}.")
+    version = health.get("version")
+    if version is None:
+        return Finding("Service", False, f"What answers at {config.url} is not Memory Bouncer.")
+    if version != app_version():
+        return Finding("Service", False, f"{config.url} runs {version}, this is {app_version()}.")
     return Finding("Service", True, f"{config.url} is ready")
 
 

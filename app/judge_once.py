@@ -1,20 +1,20 @@
-"""Judge one text from the command line: by the running service, else in this process on the same database."""
+"""Judge one text from the command line: by the service, else in this process on the same database."""
 
 import asyncio
-import os
-from urllib.parse import urljoin
+import time
+from pathlib import Path
 
-import httpx
+from pydantic import ValidationError
 
 from app.db import new_id
 from app.errors import Invalid, Unavailable
 from app.main import build_pipeline
 from app.schemas import CallOut, Candidate, ReviewRequest
-from app.settings import PORT, Settings
+from app.settings import Settings
 from hooks import store_hygiene_gate as hook
 
-ANSWER_SECONDS = 60.0
-CONNECT_SECONDS = 1.0
+ANSWER_SECONDS = 30.0
+UNAUTHORIZED = 401
 
 
 def judge_once(text: str, *, project: str | None, url: str | None, settings: Settings) -> CallOut:
@@ -23,53 +23,51 @@ def judge_once(text: str, *, project: str | None, url: str | None, settings: Set
     Args:
         text: the memory.
         project: its project; None for that of the working folder.
-        url: the service to ask; None for the one on this machine if it runs, else this process.
+        url: the service to ask; None for the one that the hook would ask, else this process if that is not running.
         settings: for judging in this process.
 
     Raises:
-        Invalid: the text is empty or far too long.
+        Invalid: the text is empty or far too long, or the address is none.
         Unavailable: the named service does not answer, or refuses.
         ConfigurationError: this process cannot judge.
     """
     if not text.strip():
         raise Invalid("There is no text to judge.")
+    config = hook.load_config(str(Path.cwd()))
+    if url is not None:
+        try:
+            hook.split_url(url)
+        except ValueError as exc:
+            raise Invalid(f"{url} is no address of a service: it {exc}.") from exc
+        config.url = url
     try:
         request = ReviewRequest(
             tool_call_id=f"check-{new_id()}",
             session_id="bouncer-check",
-            project=project or hook.project_identity(os.getcwd()),  # noqa: PTH109
+            project=project or config.project,
             agent="bouncer check",
             candidates=[Candidate(text=text)],
             deadline_seconds=ANSWER_SECONDS,
             dry_run=True,
         )
-    except ValueError as exc:
+    except ValidationError as exc:
         raise Invalid("The text is longer than any memory may be.") from exc
     try:
-        return _ask(url or f"http://127.0.0.1:{PORT}", request, settings)
-    except httpx.TransportError as exc:
-        if url is not None:
-            raise Unavailable(f"No service answers at {url}; start it with `bouncer serve`.") from exc
+        return _ask(config, request)
+    except hook.ServiceFailure as failure:
+        hint = "Set MEMORY_BOUNCER_KEY to its key." if failure.status == UNAUTHORIZED else "Is `bouncer serve` running?"
+        if url is not None or failure.status:
+            raise Unavailable(f"No verdict from {config.url}: {failure}. {hint}") from failure
     return asyncio.run(_judge_here(request, settings))
 
 
-def _ask(url: str, request: ReviewRequest, settings: Settings) -> CallOut:
-    key = settings.service_key
-    response = httpx.post(
-        urljoin(url, "/v1/reviews"),
-        content=request.model_dump_json(),
-        headers={"Content-Type": "application/json"}
-        | ({"Authorization": f"Bearer {key.get_secret_value()}"} if key else {}),
-        timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
-        trust_env=False,
-    )
+def _ask(config: hook.Config, request: ReviewRequest) -> CallOut:
+    end = time.monotonic() + ANSWER_SECONDS
+    answer, _ = hook.call_service(config, "POST", "/v1/reviews", request.model_dump(mode="json"), end)
     try:
-        if response.is_success:
-            return CallOut.model_validate_json(response.content)
-        detail = response.json()["detail"]
-    except (ValueError, KeyError, TypeError):
-        raise Unavailable(f"What answers at {url} is not Memory Bouncer (status {response.status_code}).") from None
-    raise Unavailable(f"The service at {url} refused: {detail}")
+        return CallOut.model_validate(answer)
+    except ValidationError:
+        raise Unavailable(f"What answers at {config.url} is not this version of Memory Bouncer.") from None
 
 
 async def _judge_here(request: ReviewRequest, settings: Settings) -> CallOut:

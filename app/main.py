@@ -14,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import SecretStr
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import api
 from app.db import open_database
@@ -26,6 +26,7 @@ from app.settings import Settings, app_version
 
 SWEEP_SECONDS = 30.0
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+LONGEST_BODY = 16 * 2**20
 PROBLEM_JSON = "application/problem+json"
 
 log = structlog.get_logger(__name__)
@@ -125,7 +126,7 @@ class Door:
         """Pass the request on, or answer it with a problem."""
         fault = self._fault(scope) if scope["type"] == "http" else None
         if fault is None:
-            await self._app(scope, receive, send)
+            await self._app(scope, _limited(receive), send)
         else:
             await _answer(fault, scope["path"])(scope, receive, send)
 
@@ -142,6 +143,21 @@ class Door:
             if not hmac.compare_digest(given, self._key):
                 return Unauthorized("This service wants its key: set MEMORY_BOUNCER_KEY for the hook.")
         return None
+
+
+def _limited(receive: Receive) -> Receive:
+    """The same messages, but no body longer than ``LONGEST_BODY`` is read into memory."""
+    size = 0
+
+    async def limited() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > LONGEST_BODY:
+            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request's body is too long.")
+        return message
+
+    return limited
 
 
 def _host_name(url: str) -> str:
@@ -165,6 +181,8 @@ async def _bouncer_error(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, BouncerError)  # noqa: S101
     if isinstance(exc, NotModified):
         return Response(status_code=exc.status, headers={"ETag": exc.etag})
+    if exc.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.warning("request.refused", path=request.scope["route"].path, problem=exc.slug, detail=exc.detail)
     return _answer(exc, request.url.path)
 
 

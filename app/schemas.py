@@ -278,7 +278,9 @@ class ReviewRequest(Model):
     hygiene_read: bool = Field(default=False, description="Whether the hygiene skill ran earlier in the session.")
     reminder: bool = Field(default=True, description="Whether this session was shown the hygiene reminder.")
     deadline_seconds: float = Field(default=7.0, gt=0, le=120, description="Time the caller will wait.")
-    dry_run: bool = Field(default=False, description="Judge only: nothing becomes an entry.")
+    dry_run: bool = Field(
+        default=False, description="Judge only: nothing becomes an entry, and only what was paid for is on record."
+    )
 
 
 class EntryRef(Model):

@@ -9,9 +9,10 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import platformdirs
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from app.agents.claude_code import hook_settings
 from app.errors import ConfigurationError
@@ -19,10 +20,22 @@ from app.settings import claude_folder, resource
 from hooks import store_hygiene_gate as hook
 
 Scope = Literal["user", "project", "local"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 MODULE = "store_hygiene_gate"
 HOOK_FILE = f"{MODULE}.py"
 SKILL = ("skills", "hygiene", "SKILL.md")
 PROJECT_VARIABLE = "${CLAUDE_PROJECT_DIR}"
+
+
+class _Group(BaseModel):
+    hooks: list[dict[str, Any]]
+
+
+class _Hooks(BaseModel):
+    hooks: dict[str, list[_Group]] = {}
+
+
+_SETTINGS = TypeAdapter(_Hooks)
 
 
 @dataclass(frozen=True)
@@ -95,7 +108,7 @@ def install(scope: Scope, project: Path, *, python: str, config: hook.Config) ->
             settings.setdefault("hooks", {}).setdefault(event, []).extend(groups)
 
     wanted = [
-        _with_text(places.hooks / HOOK_FILE, resource("hooks", HOOK_FILE).read_text(encoding="utf-8")),
+        _with_text(places.hooks / HOOK_FILE, Path(hook.__file__).read_text(encoding="utf-8")),
         _skill(places.skill),
         _edited(places.settings, add),
     ]
@@ -109,10 +122,14 @@ def uninstall(scope: Scope, project: Path) -> list[Change]:
         ConfigurationError: a file cannot be read, or is no JSON object.
     """
     places = Places.of(scope, project)
+    shared = [Places.of(other, project) for other in SCOPES if other != scope and _is_installed(other, project)]
     removed = [
         _edited(places.settings, _remove_ours),
-        _without(places.hooks / HOOK_FILE),
-        _without(places.skill) if _is_our_skill(places.skill) else None,
+        # What another scope still uses stays.
+        None if places.hooks in [other.hooks for other in shared] else _without(places.hooks / HOOK_FILE),
+        None
+        if places.skill in [other.skill for other in shared] or not _is_our_skill(places.skill)
+        else _without(places.skill),
     ]
     return [change for change in removed if change is not None and change.before != change.after]
 
@@ -126,7 +143,7 @@ def apply(changes: list[Change]) -> None:
     for change in changes:
         try:
             if change.after is None:
-                change.path.unlink(missing_ok=True)
+                change.path.resolve().unlink(missing_ok=True)  # a link to a dotfiles folder stays a link
                 _remove_empty_folders(change.path.parent)
             else:
                 _replace(change.path, change.after)
@@ -135,15 +152,23 @@ def apply(changes: list[Change]) -> None:
 
 
 def installed_in(project: Path) -> list[tuple[Path, dict[str, Any]]]:
-    """The settings files of all scopes that hold our handlers, with their contents."""
+    """The settings files of all scopes that hold our handlers, with their contents.
+
+    Raises:
+        ConfigurationError: a file cannot be read, or is no JSON object.
+    """
     found = []
-    scopes: tuple[Scope, ...] = ("user", "project", "local")
-    for scope in scopes:
+    for scope in SCOPES:
         path = Places.of(scope, project).settings
-        settings = json.loads(_read(path) or "{}") if path.is_file() else {}
-        if isinstance(settings, dict) and any(_is_ours(handler) for handler in _handlers(settings)):
+        settings = _settings(path, _read(path))
+        if any(_is_ours(handler) for handler in _handlers(settings)):
             found.append((path, settings))
     return found
+
+
+def _is_installed(scope: Scope, project: Path) -> bool:
+    path = Places.of(scope, project).settings
+    return any(_is_ours(handler) for handler in _handlers(_settings(path, _read(path))))
 
 
 def our_matchers(settings: dict[str, Any], event: str) -> list[str]:
@@ -153,24 +178,24 @@ def our_matchers(settings: dict[str, Any], event: str) -> list[str]:
 
 
 def _handlers(settings: dict[str, Any]) -> list[dict[str, Any]]:
-    hooks = settings.get("hooks")
-    groups = [group for event in hooks.values() for group in event] if isinstance(hooks, dict) else []
-    return [handler for group in groups if isinstance(group, dict) for handler in group.get("hooks", [])]
+    groups = [group for event in settings.get("hooks", {}).values() for group in event]
+    return [handler for group in groups for handler in group["hooks"]]
 
 
-def _is_ours(handler: object) -> bool:
-    return isinstance(handler, dict) and MODULE in json.dumps([handler.get("command"), handler.get("args")])
+def _is_ours(handler: dict[str, Any]) -> bool:
+    # Every launcher, of whatever version, imports the module; a command that only names the file is somebody else's.
+    return any(f"from {MODULE} import main" in str(argument) for argument in handler.get("args") or [])
 
 
 def _remove_ours(settings: dict[str, Any]) -> None:
     hooks = settings.get("hooks")
-    if not isinstance(hooks, dict):
+    if hooks is None:
         return
     for event, groups in list(hooks.items()):
         kept = []
-        for group in groups if isinstance(groups, list) else []:
-            others = [handler for handler in group.get("hooks", []) if not _is_ours(handler)]
-            if len(others) == len(group.get("hooks", [])):
+        for group in groups:
+            others = [handler for handler in group["hooks"] if not _is_ours(handler)]
+            if len(others) == len(group["hooks"]):
                 kept.append(group)
             elif others:
                 kept.append({**group, "hooks": others})
@@ -184,12 +209,7 @@ def _remove_ours(settings: dict[str, Any]) -> None:
 
 def _edited(path: Path, edit: Callable[[dict[str, Any]], None]) -> Change:
     before = _read(path)
-    try:
-        settings = json.loads(before) if before and before.strip() else {}
-    except ValueError as exc:
-        raise ConfigurationError(f"{path} is not valid JSON ({exc}); repair it first, nothing was changed.") from exc
-    if not isinstance(settings, dict) or not isinstance(settings.get("hooks", {}), dict):
-        raise ConfigurationError(f"{path} does not hold settings as Claude Code writes them; nothing was changed.")
+    settings = _settings(path, before)
     original = json.dumps(settings)
     edit(settings)
     if json.dumps(settings) == original:
@@ -197,6 +217,24 @@ def _edited(path: Path, edit: Callable[[dict[str, Any]], None]) -> Change:
     if not settings:
         return Change(path, before, None)
     return Change(path, before, json.dumps(settings, indent=_indent(before), ensure_ascii=False) + "\n")
+
+
+def _settings(path: Path, text: str | None) -> dict[str, Any]:
+    """The settings in a file's text, with hooks of the form that the client takes; empty where there is none."""
+    try:
+        settings = json.loads(text) if text and text.strip() else {}
+    except ValueError as exc:
+        raise ConfigurationError(f"{path} is not valid JSON ({exc}); repair it first, nothing was changed.") from exc
+    try:
+        _SETTINGS.validate_python(settings)
+    except ValidationError as exc:
+        fault = exc.errors()[0]
+        where = ".".join(map(str, fault["loc"])) or "the whole"
+        raise ConfigurationError(
+            f"{path} does not hold settings as Claude Code takes them ({where}: {fault['msg']}); nothing was changed."
+        ) from exc
+    checked: dict[str, Any] = settings
+    return checked
 
 
 def _indent(text: str | None) -> int | str:

@@ -150,3 +150,47 @@ def test_any_settings_come_back_as_they_were(tmp_path_factory: pytest.TempPathFa
     install("project", project)
     uninstall("project", project)
     assert json.loads(path.read_text(encoding="utf-8")) == foreign
+
+
+def test_uninstalling_one_scope_leaves_what_another_uses(project: Path) -> None:
+    install("user", project)
+    install("project", project)
+    install("local", project)
+    uninstall("local", project)
+    assert (Places.of("user", project).hooks / "store_hygiene_gate.py").is_file()
+    assert Places.of("project", project).skill.is_file()
+    uninstall("user", project)
+    assert not Places.of("user", project).hooks.exists()
+
+
+def test_a_foreign_hook_that_only_names_our_file_stays(project: Path) -> None:
+    path = Places.of("user", project).settings
+    path.parent.mkdir(parents=True)
+    foreign = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "echo store_hygiene_gate.py"}]}]}}
+    path.write_text(json.dumps(foreign), encoding="utf-8")
+    install("user", project)
+    uninstall("user", project)
+    assert json.loads(path.read_text(encoding="utf-8")) == foreign
+
+
+def test_settings_behind_a_link_to_nothing_leave_the_link(project: Path, tmp_path: Path) -> None:
+    link = Places.of("user", project).settings
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "dotfiles.json")
+    install("user", project)
+    uninstall("user", project)
+    assert link.is_symlink()
+    assert not (tmp_path / "dotfiles.json").exists()
+
+
+@pytest.mark.parametrize("hooks", [{"PreToolUse": {}}, {"PreToolUse": [1, None]}, {"PreToolUse": [{"hooks": 5}]}])
+def test_hooks_of_another_form_are_refused_untouched(project: Path, hooks: object) -> None:
+    path = Places.of("project", project).settings
+    path.parent.mkdir(parents=True)
+    text = json.dumps({"hooks": hooks})
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"settings\.json"):
+        install("project", project)
+    with pytest.raises(ConfigurationError, match=r"settings\.json"):
+        installation.installed_in(project)
+    assert path.read_text(encoding="utf-8") == text
