@@ -93,8 +93,18 @@ class Documents:
         ).scalar_one()
         return number
 
-    def shortlist(self, session: Session, project: ProjectRow, vector: Vector, count: int) -> tuple[Passage, ...]:
-        """The passages nearest to the candidate's unit vector, labelled ``P1`` and on."""
+    def shortlist(
+        self, session: Session, project: ProjectRow, vector: Vector, count: int, *, leave_out: str | None = None
+    ) -> tuple[Passage, ...]:
+        """The passages nearest to the candidate's unit vector, labelled ``P1`` and on.
+
+        Args:
+            session: a session for reading.
+            project: whose documents.
+            vector: the candidate's unit vector (dimension).
+            count: most passages.
+            leave_out: path of the document that the candidate edits, and may therefore repeat.
+        """
         if project.documents_revision == 0:
             return ()
         with self._lock:
@@ -104,9 +114,12 @@ class Documents:
             shelf.revision = project.documents_revision
             with self._lock:
                 self._shelves[project.id] = shelf
+        edited = {item for item, (path, _, _) in shelf.passages.items() if path == leave_out} if leave_out else set()
+        near = shelf.matrix.nearest(vector, count + len(edited) if count else 0)
+        others = [(item, similarity) for item, similarity in near if item not in edited][:count]
         return tuple(
             Passage(label=f"P{place}", path=path, heading=heading, text=text, similarity=similarity)
-            for place, (item, similarity) in enumerate(shelf.matrix.nearest(vector, count), start=1)
+            for place, (item, similarity) in enumerate(others, start=1)
             for path, heading, text in (shelf.passages[item],)
         )
 

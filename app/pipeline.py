@@ -192,7 +192,10 @@ class Pipeline:
         near = self.index.neighbourhood.shortlist(
             session, project, draft.text, draft.vector, self._settings.neighbours, leave_out=draft.own
         )
-        passages = self.index.documents.shortlist(session, project, draft.vector, self._settings.passages)
+        edited = draft.candidate.key if request.operation is Operation.UPDATE else None
+        passages = self.index.documents.shortlist(
+            session, project, draft.vector, self._settings.passages, leave_out=edited
+        )
         draft.brief = draft.brief.model_copy(update={"neighbours": near, "passages": passages})
 
     def _is_worn_out(self, draft: Draft, refused: list[str]) -> bool:
@@ -282,7 +285,8 @@ class Pipeline:
         async def ask(draft: Draft) -> None:
             async with places:
                 left = give_up - MARGIN_SECONDS - clock()
-                draft.judgement = await model.review(draft.brief, left) if left > 0 else _unasked(Fault.TIMEOUT)
+                judgement = await model.review(draft.brief, left) if left > 0 else _unasked(Fault.TIMEOUT)
+                draft.judgement = _with_storable_suggestion(judgement)
 
         async with asyncio.TaskGroup() as group:
             for draft in case.drafts:
@@ -500,6 +504,14 @@ def _answer(rows: list[reviews.Row], project: str, *, replayed: bool) -> CallOut
 
 def _unasked(fault: Fault) -> Judgement:
     return Judgement(reviewer="anthropic", facts=None, fault=fault)
+
+
+def _with_storable_suggestion(judgement: Judgement) -> Judgement:
+    """The judgement without its suggested text if the gate would refuse that: no advice to write what is sent back."""
+    facts = judgement.facts
+    if facts is None or facts.suggested_text is None or not gate.check(facts.suggested_text):
+        return judgement
+    return judgement.model_copy(update={"facts": facts.model_copy(update={"suggested_text": None})})
 
 
 def _held(fault: Fault | None) -> Outcome:

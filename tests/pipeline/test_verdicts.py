@@ -2,10 +2,12 @@
 
 import pytest
 
-from app.schemas import Category, Fault, Level, Reason, Restatement, Scope, Verdict
+from app.schemas import Candidate, Category, Fault, Level, Operation, Reason, Restatement, Scope, Verdict
+from tests.support.canaries import canaries
 from tests.support.documents import document
 from tests.support.pipelines import GOOD, PROJECT, SLOP, Bench, ScriptedReviewer, failed, found
 
+LEAK = f"The workers read the key {canaries()['AWS key id']} from their environment and from nowhere else."
 README = "# Storage\n\nRaw pages are stored first, so that the rules can be replayed over them later without a crawl.\n"
 
 
@@ -68,7 +70,9 @@ async def test_a_dry_run_judges_and_makes_no_entry(bench: Bench) -> None:
         (found(addresses_reader=True), Verdict.REJECT, [Reason.INJECTION]),
         (found(Category.NONE), Verdict.REJECT, [Reason.SESSION_SUMMARY]),
         (found(Category.NONE, suggested_text=GOOD[1]), Verdict.REWRITE, [Reason.SESSION_SUMMARY]),
-        (found(Category.QUIRK, durable=False), Verdict.REJECT, [Reason.EPHEMERAL]),
+        (found(Category.QUIRK, durable=False), Verdict.REWRITE, [Reason.EPHEMERAL]),
+        (found(Category.QUIRK, scope=Scope.RESOURCE), Verdict.REWRITE, [Reason.TOO_SPECIFIC]),
+        (found(Category.STATE, single_fact=False), Verdict.APPROVE, []),
         (found(scope=Scope.RESOURCE), Verdict.REWRITE, [Reason.TOO_SPECIFIC]),
         (found(Category.DISCOVERY, scope=Scope.PLATITUDE), Verdict.REWRITE, [Reason.TOO_GENERIC]),
         (found(Category.DECISION, gives_why=False), Verdict.REWRITE, [Reason.NO_WHY]),
@@ -88,16 +92,32 @@ async def test_the_verdict_follows_from_what_the_model_finds(
 async def test_a_refusal_hands_over_the_suggested_text_and_the_reviewers_sentence(
     paid: Bench, model: ScriptedReviewer
 ) -> None:
-    model.script(found(scope=Scope.RESOURCE, suggested_text="The better text.", reason="It names one order only."))
+    model.script(found(scope=Scope.RESOURCE, suggested_text=GOOD[1], reason="It names one order only."))
     (review,) = (await paid.review(GOOD[0])).reviews
-    assert review.suggested_text == "The better text."
-    for part in ("[too_specific]", "It names one order only.", "Suggested text: The better text.", "/hygiene"):
+    assert review.suggested_text == GOOD[1]
+    for part in ("[too_specific]", "It names one order only.", f"Suggested text: {GOOD[1]}", "/hygiene"):
         assert part in review.message
 
 
 async def test_an_approval_suggests_nothing(paid: Bench, model: ScriptedReviewer) -> None:
-    model.script(found(suggested_text="Almost the same."))
+    model.script(found(suggested_text=GOOD[1]))
     assert (await paid.review(GOOD[0])).reviews[0].suggested_text is None
+
+
+@pytest.mark.parametrize("suggestion", [SLOP, "Use tabs.", LEAK])
+async def test_what_the_gate_would_refuse_is_never_suggested(
+    paid: Bench, model: ScriptedReviewer, suggestion: str
+) -> None:
+    model.script(found(single_fact=False, suggested_text=suggestion))
+    (review,) = (await paid.review(GOOD[0])).reviews
+    assert (review.verdict, review.suggested_text) == (Verdict.REWRITE, None)
+    assert suggestion not in review.message
+    assert all(suggestion not in row["facts"] for row in paid.rows("SELECT facts FROM review"))
+
+
+async def test_what_the_gate_would_refuse_salvages_no_summary(paid: Bench, model: ScriptedReviewer) -> None:
+    model.script(found(Category.NONE, suggested_text=SLOP))
+    assert (await paid.review(GOOD[0])).verdict is Verdict.REJECT
 
 
 async def test_a_duplicate_names_the_entry_that_the_model_was_shown(paid: Bench, model: ScriptedReviewer) -> None:
@@ -133,16 +153,26 @@ async def test_a_restatement_names_the_document_with_the_quote(paid: Bench, mode
     assert model.briefs[0].passages[0].text.startswith("Raw pages are stored first")
 
 
+async def test_an_update_of_a_document_is_not_compared_with_that_document(paid: Bench, model: ScriptedReviewer) -> None:
+    other = README.replace("Raw pages", "Old pages")
+    paid.index.put_documents(PROJECT, [document("docs/storage.md", README), document("docs/old.md", other)])
+    edit = Candidate(text="Raw pages are stored first, so that rules can be replayed later.", key="docs/storage.md")
+    await paid.review(edit, store="files", operation=Operation.UPDATE, dry_run=True)
+    assert [(p.label, p.path) for p in model.briefs[-1].passages] == [("P1", "docs/old.md")]
+    await paid.review(edit, store="files", operation=Operation.WRITE, dry_run=True)
+    assert "docs/storage.md" in {p.path for p in model.briefs[-1].passages}
+
+
 async def test_what_supersedes_an_entry_becomes_an_update_with_all_that_is_needed_for_it(
     paid: Bench, model: ScriptedReviewer
 ) -> None:
     entry_id = await paid.store(GOOD[0], "item-7")
-    model.script(lambda brief: found(supersedes=brief.neighbours[0].label, suggested_text="The merged text."))
+    model.script(lambda brief: found(supersedes=brief.neighbours[0].label, suggested_text=GOOD[1]))
     (review,) = (await paid.review("Retry a payment twice at most, always with its idempotency key.")).reviews
     assert review.verdict is Verdict.UPDATE
     assert review.entry is not None
     assert (review.entry.id, review.entry.version, review.entry.text) == (entry_id, 1, GOOD[0])
-    assert review.suggested_text == "The merged text."
+    assert review.suggested_text == GOOD[1]
     assert "version 1" in review.message
 
 

@@ -32,12 +32,13 @@ still the same fence
 """
 
 
-def shortlist(bench: Bench, text: str, count: int = 4) -> list[Passage]:
+def shortlist(bench: Bench, text: str, count: int = 4, leave_out: str | None = None) -> list[Passage]:
     """The passages near a text."""
     with bench.database.read() as session:
         project = projects.find(session, PROJECT)
         assert project is not None
-        return list(bench.index.documents.shortlist(session, project, embedder().embed([text])[0], count))
+        vector = embedder().embed([text])[0]
+        return list(bench.index.documents.shortlist(session, project, vector, count, leave_out=leave_out))
 
 
 # --- sending ------------------------------------------------------------------------------------------------------
@@ -114,6 +115,14 @@ async def test_the_nearest_passage_comes_first_under_its_heading(bench: Bench) -
         "Replay",
         "Rules can be replayed over stored pages.",
     )
+
+
+async def test_the_document_that_is_edited_is_left_out_and_crowds_out_no_other(bench: Bench) -> None:
+    bench.index.put_documents(PROJECT, [document("a.md", README), document("b.md", "Only this line is in b.")])
+    found = shortlist(bench, README, 2, leave_out="a.md")
+    assert [(p.label, p.path) for p in found] == [("P1", "b.md")]
+    assert shortlist(bench, README, 0, leave_out="a.md") == []
+    assert len(shortlist(bench, README, leave_out="c.md")) == 4
 
 
 async def test_a_project_without_documents_has_no_passages(bench: Bench) -> None:
