@@ -116,11 +116,12 @@ def test_a_search_answers_with_entries_and_similarities(http: httpx.Client, proj
 
 @pytest.mark.parametrize("path", ["/v1/entries", "/v1/reviews"])
 def test_pages_neither_lose_nor_repeat_while_more_is_written(http: httpx.Client, project: str, path: str) -> None:
-    made = [
-        review(http, f"Always keep shelf number {number} free for crates.", project=project)["reviews"][0]
-        for number in range(7)
-    ]
-    expected = [item["entry_id" if path == "/v1/entries" else "id"] for item in made][::-1]
+    def make(text: str) -> str:
+        """Id of one more item."""
+        made = add(http, text, project) if path == "/v1/entries" else review(http, text, project=project)["reviews"][0]
+        return str(made["id"])
+
+    expected = [make(f"Always keep shelf number {number} free for crates.") for number in range(7)][::-1]
     seen: list[str] = []
     query: dict[str, str | int] = {"project": project, "count": 3}
     while True:
@@ -129,7 +130,7 @@ def test_pages_neither_lose_nor_repeat_while_more_is_written(http: httpx.Client,
         if page["next"] is None:
             break
         query["before"] = page["next"]
-        review(http, f"Never block the door number {len(seen)}, because the fire brigade checks.", project=project)
+        make(f"Never block the door number {len(seen)}, because the fire brigade checks.")
     assert seen == expected
 
 
