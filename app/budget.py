@@ -66,6 +66,7 @@ def settle(session: Session, *, call_id: str, cost: int, now: datetime) -> None:
         .where(col(LedgerLine.call_id) == call_id)
         .order_by(col(LedgerLine.id).desc())
         .limit(1)
+        .with_for_update()  # or it might lapse between this look and the update
     ).first()
     if line is None:
         return

@@ -5,21 +5,21 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from alembic.config import Config
-from sqlalchemy import DateTime, Dialect, Engine, LargeBinary, MetaData, TypeDecorator, create_engine, event, text
-from sqlalchemy.engine import Connection, make_url
-from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
+from alembic.util import CommandError
+from sqlalchemy import DateTime, Dialect, LargeBinary, MetaData, TypeDecorator, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlmodel import Session
 from uuid_utils import uuid7
 
 from alembic import command
-from app.errors import ConfigurationError, Unavailable
+from app.dialects import KINDS
+from app.errors import ConfigurationError, Invalid, Unavailable
 from app.settings import Settings, resource
 
 Vector = npt.NDArray[np.float32]
@@ -80,54 +80,41 @@ class VectorBytes(TypeDecorator[Vector]):
         return None if value is None else np.frombuffer(value, dtype="<f4")
 
 
-def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:
-    @event.listens_for(engine, "connect")
-    def _connect(dbapi_connection: Any, _record: object) -> None:
-        # Transactions are begun by us, below: the driver's own habit is to start them late and never IMMEDIATE.
-        dbapi_connection.isolation_level = None
-        cursor = dbapi_connection.cursor()
-        cursor.execute(f"PRAGMA busy_timeout={int(busy_timeout_seconds * 1000)}")
-        cursor.execute("PRAGMA journal_mode=WAL")
-        cursor.execute("PRAGMA synchronous=NORMAL")
-        cursor.execute("PRAGMA foreign_keys=ON")
-        cursor.close()
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        writing = connection.get_execution_options().get("writing", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+def _parsed(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        # `from None`: the cause repeats the URL, which may hold a password.
+        raise ConfigurationError("MEMORY_BOUNCER_DATABASE_URL is no database URL.") from None
+    # The driver that is installed, where the URL names none; and the spelling that many hosts hand out.
+    if parsed.drivername in {"postgres", "postgresql"}:
+        return parsed.set(drivername="postgresql+psycopg")
+    return parsed
 
 
 class Database:
     """Short transactions on one database: `read` sees a snapshot, `write` commits or leaves no trace."""
 
     def __init__(self, url: str, *, busy_timeout_seconds: float = 5.0) -> None:
-        parsed = make_url(url)
-        self.is_sqlite = parsed.get_backend_name() == "sqlite"
-        if self.is_sqlite:
-            self._make_folder(parsed.database)
-            arguments: dict[str, Any] = {"connect_args": {"check_same_thread": False}}
-        else:
-            arguments = {"pool_pre_ping": True, "connect_args": {"connect_timeout": int(busy_timeout_seconds) or 1}}
-        self.engine = create_engine(url, pool_size=20, max_overflow=44, pool_timeout=busy_timeout_seconds, **arguments)
-        if self.is_sqlite:
-            _prepare_sqlite(self.engine, busy_timeout_seconds)
-        self._writing = self.engine.execution_options(writing=True)
-        # SQLite lets one writer in at a time and makes the others poll; queueing here in order is faster and fairer.
-        self._turn = threading.Lock() if self.is_sqlite else None
-        self._patience = busy_timeout_seconds
+        """Open nothing yet; a wait for a lock, a connection or a turn to write ends after the timeout.
 
-    @staticmethod
-    def _make_folder(database: str | None) -> None:
-        if not database or database == ":memory:":
-            raise ConfigurationError("An SQLite database needs a file: sqlite:///path/to/bouncer.db")
+        Raises:
+            ConfigurationError: the URL names no database that we can speak to.
+        """
+        parsed = _parsed(url)
+        kind = KINDS.get(parsed.get_backend_name())
+        if kind is None:
+            raise ConfigurationError(f"{parsed.drivername} is not spoken here; use SQLite or PostgreSQL.")
+        self._kind = kind
         try:
-            Path(database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as exc:
-            raise ConfigurationError(
-                f"Cannot make the folder {Path(database).parent} ({exc.strerror}); "
-                "set MEMORY_BOUNCER_DATA_DIR to a folder that you may write to."
-            ) from exc
+            self.engine = kind.open(parsed, busy_timeout_seconds)
+        except ImportError as exc:
+            raise ConfigurationError("The driver is missing: install memory-bouncer[postgres].") from exc
+        self._writing = self.engine.execution_options(writing=True)
+        self._reading = self.engine.execution_options(**kind.reading)
+        # Where one writer is let in at a time, the others poll; queueing here in order is faster and fairer.
+        self._turn = threading.Lock() if kind.one_writer else None
+        self._patience = busy_timeout_seconds
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -136,7 +123,7 @@ class Database:
         Raises:
             Unavailable: the database does not answer.
         """
-        with _translated(), Session(self.engine) as session:
+        with _translated(), Session(self._reading) as session:
             yield session
 
     @contextmanager
@@ -173,9 +160,15 @@ class Database:
         config.set_main_option("script_location", str(resource("alembic")))
         try:
             with self._writing.connect() as connection:
+                self._kind.take_turn_to_migrate(connection)
                 config.attributes["connection"] = connection
                 command.upgrade(config, revision)
                 connection.commit()
+        except CommandError as exc:
+            raise ConfigurationError(
+                f"The database {self.shown_url} has a schema that this version does not know ({exc}); "
+                "it was made by a newer one: upgrade."
+            ) from exc
         except DBAPIError as exc:
             raise ConfigurationError(f"Cannot open the database {self.shown_url}: {exc.orig}") from exc
 
@@ -185,31 +178,41 @@ class Database:
         return self.engine.url.render_as_string(hide_password=True)
 
     def ping(self) -> None:
-        """Ask the database for an answer.
+        """Have the database write something, so that a full disk or a read-only file is noticed.
 
         Raises:
-            Unavailable: there is none.
+            Unavailable: it cannot.
         """
-        with self.read() as session:
-            session.execute(text("SELECT 1 FROM project LIMIT 1"))
+        try:
+            with self.write() as session:
+                session.execute(text("UPDATE embedding_space SET id = id"))
+        except ProgrammingError as exc:
+            raise Unavailable(NO_ANSWER) from exc  # it answers, but is not ours (any more)
 
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
 
 
+def is_writing(session: Session) -> bool:
+    """Whether the session is one of `Database.write`."""
+    return bool(session.get_bind().get_execution_options().get("writing", False))
+
+
 NO_ANSWER = "The database does not answer, is locked, full or damaged; try again."
 # These are about what was asked of the database; all its other errors are about the database.
-_ABOUT_THE_QUESTION = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
+_ABOUT_THE_QUESTION = (IntegrityError, NotSupportedError, ProgrammingError)
 
 
 @contextmanager
 def _translated() -> Iterator[None]:
     try:
         yield
+    except DataError as exc:
+        raise Invalid("The request holds a value that the database cannot keep.") from exc
     except _ABOUT_THE_QUESTION:
         raise
-    except (DatabaseError, PoolTimeoutError) as exc:
+    except (DBAPIError, PoolTimeoutError) as exc:
         raise Unavailable(NO_ANSWER) from exc
 
 

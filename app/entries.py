@@ -368,6 +368,18 @@ def mark_deleted(
     return ids
 
 
+def project_of(session: Session, entry_id: str) -> str:
+    """Id of the entry's project.
+
+    Raises:
+        NotFound: there is no such entry.
+    """
+    project_id: str | None = session.execute(select(ENTRY.c.project_id).where(ENTRY.c.id == entry_id)).scalar()
+    if project_id is None:
+        raise NotFound("There is no entry with this id.")
+    return project_id
+
+
 def delete(session: Session, entry_id: str, now: datetime) -> None:
     """Mark an entry deleted; its text and history stay.
 

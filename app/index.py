@@ -116,6 +116,7 @@ class Index:
             NotFound: there is no such entry.
         """
         with self.database.write() as session:
+            projects.lock(session, entries.project_of(session, entry_id))
             entries.delete(session, entry_id, self.now())
 
     def search(self, project_name: str, query: str, count: int) -> list[EntryHit]:

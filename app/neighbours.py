@@ -5,17 +5,20 @@ No similarity decides here: real rewordings and different facts overlap in every
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from sqlalchemy import bindparam, delete, insert, select, text, union_all
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col
 
-from app.db import Vector
+from app.db import Vector, is_writing
 from app.embeddings import Embedder, Matrix
 from app.errors import ConfigurationError
 from app.models import ENTRY, ENTRY_VECTOR, LIVE_STATE, EmbeddingSpace
 from app.projects import ProjectRow
 from app.schemas import Brief, Category, EntryStatus, Neighbour
+from app.word_index import word_index
 from app.words import words
 
 VISIBLE = (EntryStatus.PENDING.value, EntryStatus.STORED.value, EntryStatus.UNCONFIRMED.value)
@@ -52,12 +55,6 @@ _STATE_AND_CHOSEN = union_all(
     ),
 )
 _ADD_VECTOR = insert(ENTRY_VECTOR)
-_ADD_WORDS = text("INSERT INTO entry_words (project, entry_id, words) VALUES (:project_id, :entry_id, :words)")
-_BY_WORDS = text(
-    "SELECT entry_id FROM entry_words WHERE entry_words MATCH :words AND project = :project_id"
-    " ORDER BY rank LIMIT :count"
-)
-_COMMON_WORDS = text("SELECT term, doc FROM entry_words_vocabulary WHERE doc >= :least")
 
 
 @dataclass
@@ -84,11 +81,13 @@ class Neighbourhood:
         Raises:
             ConfigurationError: the stored vectors are another model's.
         """
-        known = session.execute(select(col(EmbeddingSpace.model), col(EmbeddingSpace.dimension))).first()
         mine = (self._embedder.model, self._embedder.dimension)
-        if known is None:
-            session.execute(insert(EmbeddingSpace).values(id=1, model=mine[0], dimension=mine[1]))
-        elif (known[0], known[1]) != mine:
+        space = select(col(EmbeddingSpace.model), col(EmbeddingSpace.dimension))
+        if session.execute(space).first() is None:
+            with suppress(IntegrityError), session.begin_nested():  # a replica may start at the same moment
+                session.execute(insert(EmbeddingSpace).values(id=1, model=mine[0], dimension=mine[1]))
+        known = session.execute(space).one()
+        if (known[0], known[1]) != mine:
             raise ConfigurationError(
                 f"The stored vectors are of {known[0]} ({known[1]} dimensions), the configured embedder is {mine[0]} "
                 f"({mine[1]}). Run `bouncer reindex`, or configure the former embedder."
@@ -127,7 +126,7 @@ class Neighbourhood:
         """Ids of the entries nearest by vector, and of those nearest by words, best first."""
         index = self._refreshed(session, project)
         by_vector = [item for item, _ in index.matrix.nearest(vector, count)]
-        return by_vector, self._by_words(session, project.id, text, count)
+        return by_vector, self._by_words(session, project.id, text, count, len(index.matrix))
 
     def amended(
         self,
@@ -172,7 +171,7 @@ class Neighbourhood:
     def add(self, session: Session, project_id: str, entry_id: str, text_: str, vector: Vector) -> None:
         """Index a new entry's text; within the transaction that writes the entry."""
         session.execute(_ADD_VECTOR, {"entry_id": entry_id, "vector": vector})
-        session.execute(_ADD_WORDS, {"project_id": project_id, "entry_id": entry_id, "words": " ".join(words(text_))})
+        word_index(session).put(session, project_id, entry_id, words(text_))
 
     def replace(self, session: Session, project_id: str, entry_id: str, text_: str, vector: Vector) -> None:
         """Index an entry's newer text; within the transaction that writes it."""
@@ -192,10 +191,11 @@ class Neighbourhood:
                     index.matrix.put(entry_id, vector)
                 else:
                     index.matrix.drop(entry_id)
-            index.revision = max([index.revision, *(row[2] for row in changed)])
+            if not is_writing(session):  # what a writer sees of its own may yet be taken back, and is to be read again
+                index.revision = max([index.revision, *(row[2] for row in changed)])
         return index
 
-    def _by_words(self, session: Session, project_id: str, text_: str, count: int) -> list[str]:
+    def _by_words(self, session: Session, project_id: str, text_: str, count: int, size: int) -> list[str]:
         common = self._common_words(session)
         asked = sorted(dict.fromkeys(words(text_)), key=lambda word: (common.get(word, 0), -len(word)))
         rare: list[str] = []
@@ -204,18 +204,14 @@ class Neighbourhood:
             ranked += common.get(word, 0)
             if ranked > MOST_RANKED:
                 break
-            rare.append(f'"{word}"')
-        if not rare:
-            return []
-        found = session.execute(_BY_WORDS, {"words": " OR ".join(rare), "project_id": project_id, "count": count})
-        return list(found.scalars())
+            rare.append(word)
+        return word_index(session).nearest(session, project_id, rare, count, size=size) if rare else []
 
     def _common_words(self, session: Session) -> dict[str, int]:
         """In how many entries each common word stands, as it was when they were last counted."""
         if self._seen >= max(COUNTED_FROM, 1.25 * self._counted):
             self._counted = self._seen
-            counts = session.execute(_COMMON_WORDS, {"least": COUNTED_FROM})
-            self._common = {term: int(number) for term, number in counts}
+            self._common = word_index(session).common(session, COUNTED_FROM)
         return self._common
 
     def _rows(

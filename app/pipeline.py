@@ -109,17 +109,27 @@ class Pipeline:
     def sweep(self) -> None:
         """Let lapse what nobody came back for: pending entries, reservations, interrupted calls."""
         now = self._now()
-        with self._database.write() as session:
-            for project_id in entries.lapsed_projects(session, now):
+        with self._database.read() as session:
+            lapsed = entries.lapsed_projects(session, now)
+            interrupted = {call.project_id for call in reviews.interrupted(session, now)}
+        # One project at a time, so that nobody waits for more than the own one.
+        for project_id in sorted(interrupted.union(lapsed)):
+            with self._database.write() as session:
                 projects.lock(session, project_id)
                 entries.expire(session, project_id, now)
+                for call in reviews.interrupted(session, now):
+                    if call.project_id == project_id:
+                        self._hold(session, call, now)
+        with self._database.write() as session:
             budget.expire(session, now)
-            for call in reviews.interrupted(session, now):
-                rows = [row for row in reviews.of_call(session, call.id) if row["verdict"] is None]
-                for row in rows:
-                    reviews.settle(row, _held(Fault.INTERRUPTED), now=now)
-                reviews.save(session, rows)
-                reviews.close_call(session, call.id)
+
+    @staticmethod
+    def _hold(session: Session, call: Call, now: datetime) -> None:
+        rows = [row for row in reviews.of_call(session, call.id) if row["verdict"] is None]
+        for row in rows:
+            reviews.settle(row, _held(Fault.INTERRUPTED), now=now)
+        reviews.save(session, rows)
+        reviews.close_call(session, call.id)
 
     # --- stages ----------------------------------------------------------------------------------------------
 

@@ -35,9 +35,10 @@ _COLUMNS = select(
     PROJECT.c.created_at,
 )
 _NAMED = _COLUMNS.where(PROJECT.c.name == bindparam("project_name"))
-_NAMED_AND_LOCKED = _NAMED.with_for_update()
+# Against other writers of the project's entries, not against rows that only refer to the project.
+_NAMED_AND_LOCKED = _NAMED.with_for_update(key_share=True)
 _WITH_ID = _COLUMNS.where(PROJECT.c.id == bindparam("project_id"))
-_ID_LOCKED = select(PROJECT.c.id).where(PROJECT.c.id == bindparam("project_id")).with_for_update()
+_ID_LOCKED = select(PROJECT.c.id).where(PROJECT.c.id == bindparam("project_id")).with_for_update(key_share=True)
 _COUNT_CHANGE = (
     update(PROJECT)
     .where(PROJECT.c.id == bindparam("project_id"))

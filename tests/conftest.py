@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["tests.support.postgres"]
 PRIVATE = ("MEMORY_BOUNCER_", "ANTHROPIC_", "XDG_")
 FOLDERS = {
     "HOME": "",

@@ -13,10 +13,10 @@ MODULES = sorted((ROOT / "app").rglob("*.py"))
 # Lowest first. A module imports only from layers below its own, never from a neighbour in its layer.
 LAYERS = (
     {"errors", "schemas", "words"},
-    {"settings"},
+    {"dialects", "settings"},
     {"db"},
     {"models"},
-    {"cases", "embeddings", "gate", "keys", "policy", "prices", "projects", "prompts", "stores"},
+    {"cases", "embeddings", "gate", "keys", "policy", "prices", "projects", "prompts", "stores", "word_index"},
     {"budget", "documents", "entries", "messages", "neighbours", "reviewers"},
     {"reviews"},
     {"index"},

@@ -9,8 +9,8 @@ from tests.support.pipelines import Bench, ScriptedReviewer
 
 
 @pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    bench = Bench(tmp_path)
+async def bench(tmp_path: Path, database_url: str) -> AsyncIterator[Bench]:
+    bench = Bench(tmp_path, database_url=database_url)
     yield bench
     await bench.close()
 
@@ -21,9 +21,9 @@ def model() -> ScriptedReviewer:
 
 
 @pytest.fixture
-async def paid(tmp_path: Path, model: ScriptedReviewer) -> AsyncIterator[Bench]:
+async def paid(tmp_path: Path, database_url: str, model: ScriptedReviewer) -> AsyncIterator[Bench]:
     """A bench whose project asks the scripted model, with money for a hundred calls."""
-    bench = Bench(tmp_path, model=model, budget_microdollars=500_000)
+    bench = Bench(tmp_path, database_url=database_url, model=model, budget_microdollars=500_000)
     bench.use_model()
     yield bench
     await bench.close()

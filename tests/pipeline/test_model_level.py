@@ -16,11 +16,11 @@ Opened = Callable[..., Bench]
 
 
 @pytest.fixture
-async def opened(tmp_path: Path, model: ScriptedReviewer) -> Opened:
+async def opened(tmp_path: Path, database_url: str, model: ScriptedReviewer) -> Opened:
     """Opens a bench whose project asks the model, with further settings."""
 
     def open_(**settings: object) -> Bench:
-        bench = Bench(tmp_path, model=model, **settings)
+        bench = Bench(tmp_path, database_url=database_url, model=model, **settings)
         bench.use_model()
         return bench
 
@@ -30,8 +30,10 @@ async def opened(tmp_path: Path, model: ScriptedReviewer) -> Opened:
 # --- opt-in and key -----------------------------------------------------------------------------------------------
 
 
-async def test_without_the_projects_opt_in_the_model_is_not_asked(tmp_path: Path, model: ScriptedReviewer) -> None:
-    bench = Bench(tmp_path, model=model, budget_microdollars=500_000)
+async def test_without_the_projects_opt_in_the_model_is_not_asked(
+    tmp_path: Path, database_url: str, model: ScriptedReviewer
+) -> None:
+    bench = Bench(tmp_path, database_url=database_url, model=model, budget_microdollars=500_000)
     (review,) = (await bench.review(GOOD[0])).reviews
     assert (review.reviewer, review.note, model.briefs) == ("offline", None, [])
     await bench.close()
@@ -170,12 +172,12 @@ async def test_a_fault_is_not_remembered(paid: Bench, model: ScriptedReviewer) -
 
 
 async def test_what_the_offline_reviewer_found_never_passes_for_the_models_word(
-    opened: Opened, model: ScriptedReviewer, tmp_path: Path
+    opened: Opened, model: ScriptedReviewer, tmp_path: Path, database_url: str
 ) -> None:
     poor = opened()
     assert (await poor.review(GOOD[0], call="poor", dry_run=True)).reviews[0].reviewer == "offline"
     await poor.close()
-    rich = Bench(tmp_path, model=model, budget_microdollars=500_000)
+    rich = Bench(tmp_path, database_url=database_url, model=model, budget_microdollars=500_000)
     assert (await rich.review(GOOD[0], call="rich", dry_run=True)).reviews[0].reviewer == "anthropic"
     await rich.close()
 

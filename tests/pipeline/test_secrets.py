@@ -10,6 +10,9 @@ from app.errors import Invalid
 from app.schemas import Candidate, Category, EntryIn, Reason, Verdict
 from tests.support.documents import document
 from tests.support.pipelines import GOOD, PROJECT, Bench, ScriptedReviewer
+from tests.support.postgres import on_sqlite
+
+pytestmark = on_sqlite
 
 
 def letters(count: int, alphabet: str = string.ascii_letters) -> str:

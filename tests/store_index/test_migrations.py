@@ -4,12 +4,13 @@ import logging
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from alembic.config import Config
-from sqlalchemy import create_engine, event, inspect
+from sqlalchemy import Engine, create_engine, event, inspect, text
 from sqlalchemy.exc import IntegrityError
 
 from alembic import command
@@ -18,88 +19,120 @@ from app.errors import ConfigurationError
 from app.schemas import Verdict
 from app.settings import Settings, resource
 from tests.support.pipelines import GOOD, PROJECT, Bench
+from tests.support.postgres import Postgres
 
 Command = Callable[..., None]
 
 
-def run(file: Path, command_: Command, *arguments: str) -> None:
-    """Run an alembic command on a database file."""
-    engine = create_engine(f"sqlite:///{file}")
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database of each kind in which there is nothing at all."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'bouncer.db'}"
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    with server.database() as url:
+        yield url
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Engine]:
+    """An engine of the test's own, under which SQLite checks references as it does for the service."""
+    engine = create_engine(url)
 
     @event.listens_for(engine, "connect")
-    def _check_references(connection: sqlite3.Connection, _record: object) -> None:
-        connection.execute("PRAGMA foreign_keys=ON")
+    def _check_references(connection: object, _record: object) -> None:
+        if isinstance(connection, sqlite3.Connection):
+            connection.execute("PRAGMA foreign_keys=ON")
 
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def run(url: str, command_: Command, *arguments: str) -> None:
+    """Run an alembic command on a database."""
     config = Config()
     config.set_main_option("script_location", str(resource("alembic")))
-    with engine.connect() as connection:
+    with opened(url) as engine, engine.connect() as connection:
         config.attributes["connection"] = connection
         command_(config, *arguments)
         connection.commit()
-    engine.dispose()
 
 
-def tables(file: Path) -> set[str]:
-    """Names of the tables in a file."""
-    engine = create_engine(f"sqlite:///{file}")
-    names = set(inspect(engine).get_table_names())
-    engine.dispose()
-    return names
+def tables(url: str) -> set[str]:
+    """Names of the tables in a database."""
+    with opened(url) as engine:
+        return set(inspect(engine).get_table_names())
 
 
-def test_an_empty_file_gets_the_schema_that_the_models_describe(tmp_path: Path) -> None:
-    run(tmp_path / "b.db", command.upgrade, "head")
-    assert set(metadata.tables) <= tables(tmp_path / "b.db")
-    run(tmp_path / "b.db", command.check)
+def test_an_empty_database_gets_the_schema_that_the_models_describe(empty_url: str) -> None:
+    run(empty_url, command.upgrade, "head")
+    assert set(metadata.tables) <= tables(empty_url)
+    run(empty_url, command.check)
 
 
-def test_a_difference_between_models_and_schema_would_be_noticed(tmp_path: Path) -> None:
-    run(tmp_path / "b.db", command.upgrade, "head")
-    connection = sqlite3.connect(tmp_path / "b.db")
-    connection.execute("ALTER TABLE project ADD COLUMN colour TEXT")
-    connection.close()
+def test_a_difference_between_models_and_schema_would_be_noticed(empty_url: str) -> None:
+    run(empty_url, command.upgrade, "head")
+    with opened(empty_url) as engine, engine.begin() as connection:
+        connection.execute(text("ALTER TABLE project ADD COLUMN colour TEXT"))
     with pytest.raises(Exception, match="colour"):
-        run(tmp_path / "b.db", command.check)
+        run(empty_url, command.check)
 
 
-async def test_a_filled_database_goes_down_to_nothing_and_up_again(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    for text in GOOD:
-        await bench.store(text)
+async def test_a_filled_database_goes_down_to_nothing_and_up_again(tmp_path: Path, empty_url: str) -> None:
+    bench = Bench(tmp_path, database_url=empty_url)
+    for memory in GOOD:
+        await bench.store(memory)
     bench.index.put_documents(PROJECT, [])
     await bench.close()
 
-    run(bench.file, command.downgrade, "base")
-    assert tables(bench.file) == {"alembic_version"}
-    run(bench.file, command.upgrade, "head")
-    run(bench.file, command.check)
+    run(empty_url, command.downgrade, "base")
+    assert tables(empty_url) == {"alembic_version"}
+    run(empty_url, command.upgrade, "head")
+    run(empty_url, command.check)
 
-    again = Bench(tmp_path)
+    again = Bench(tmp_path, database_url=empty_url)
     assert again.entries() == []
     assert (await again.review(GOOD[0])).verdict is Verdict.APPROVE
     await again.close()
 
 
-async def test_starting_again_keeps_what_is_there(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_each_single_step_down_and_up_keeps_the_entries_and_their_words(tmp_path: Path, empty_url: str) -> None:
+    bench = Bench(tmp_path, database_url=empty_url)
+    rare = await bench.store("Always set the QZX register to zero on the ferry, because its modem counts from one.")
     await bench.store(GOOD[0])
     await bench.close()
-    again = Bench(tmp_path)
+
+    run(empty_url, command.downgrade, "-1")
+    run(empty_url, command.upgrade, "head")
+
+    again = Bench(tmp_path, database_url=empty_url)
+    assert len(again.entries()) == 2
+    assert again.by_words("QZX?") == [rare]
+    await again.close()
+
+
+async def test_starting_again_keeps_what_is_there(tmp_path: Path, empty_url: str) -> None:
+    bench = Bench(tmp_path, database_url=empty_url)
+    await bench.store(GOOD[0])
+    await bench.close()
+    again = Bench(tmp_path, database_url=empty_url)
     assert (await again.review(GOOD[0], session="s2")).verdict is Verdict.DUPLICATE
     await again.close()
 
 
-def test_several_processes_may_start_on_one_new_file_at_once(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'b.db'}"
-    start = f"from app.db import Database; d = Database({url!r}); d.migrate(); d.ping()"
+def test_several_processes_may_start_on_one_new_database_at_once(empty_url: str) -> None:
+    start = f"from app.db import Database; d = Database({empty_url!r}); d.migrate(); d.ping()"
     processes = [subprocess.Popen([sys.executable, "-c", start]) for _ in range(4)]
     assert [process.wait(60) for process in processes] == [0, 0, 0, 0]
-    run(tmp_path / "b.db", command.check)
+    run(empty_url, command.check)
 
 
 @pytest.mark.parametrize("state", ["stored", "pending"])
-def test_the_schema_itself_forbids_a_second_state_and_a_second_equal_text(tmp_path: Path, state: str) -> None:
-    database = Database(f"sqlite:///{tmp_path / 'b.db'}")
+def test_the_schema_itself_forbids_a_second_state_and_a_second_equal_text(database_url: str, state: str) -> None:
+    database = Database(database_url)
     database.migrate()
     project = "INSERT INTO project VALUES ('p', 'p', NULL, 0, 0, '2026-01-01')"
     row = (

@@ -123,10 +123,10 @@ async def test_a_neighbour_says_what_a_verdict_needs(bench: Bench) -> None:
 # --- in step with the file ----------------------------------------------------------------------------------------
 
 
-async def test_what_another_process_writes_is_found(bench: Bench, tmp_path: Path) -> None:
+async def test_what_another_process_writes_is_found(bench: Bench, tmp_path: Path, database_url: str) -> None:
     keep(bench, GOOD[0])
     assert len(shortlist(bench, GOOD[0])) == 1
-    other = Bench(tmp_path)
+    other = Bench(tmp_path, database_url=database_url)
     entry_id = keep(other, GOOD[1])
     assert {n.text for n in shortlist(bench, GOOD[1])} == set(GOOD[:2])
     other.index.delete_entry(entry_id)
@@ -134,11 +134,11 @@ async def test_what_another_process_writes_is_found(bench: Bench, tmp_path: Path
     await other.close()
 
 
-async def test_an_index_that_starts_late_knows_everything(bench: Bench, tmp_path: Path) -> None:
+async def test_an_index_that_starts_late_knows_everything(bench: Bench, tmp_path: Path, database_url: str) -> None:
     for text in GOOD:
         keep(bench, text)
     bench.index.delete_entry(bench.entries()[0]["id"])
-    late = Bench(tmp_path)
+    late = Bench(tmp_path, database_url=database_url)
     assert {n.text for n in shortlist(late, GOOD[0])} == set(GOOD[1:])
     await late.close()
 

@@ -1,4 +1,4 @@
-"""A real pipeline on a real SQLite file, with the two things that a test wants to hold in its hand: time and the model.
+"""A real pipeline on a real database, with the two things that a test wants to hold in its hand: time and the model.
 
 async def test_…(bench: Bench) -> None:
     answer = await bench.review("Never retry a payment …", session="s1")
@@ -7,13 +7,15 @@ async def test_…(bench: Bench) -> None:
 
 import asyncio
 import itertools
-import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import NullPool, create_engine, text
+
+from app import projects
 from app.db import open_database
 from app.embeddings import WordLlamaEmbedder
 from app.pipeline import Pipeline
@@ -152,14 +154,14 @@ class ScriptedReviewer:
 
 
 class Bench:
-    """A pipeline with its clock, its model and its database file."""
+    """A pipeline with its clock, its model and its database: SQLite in the folder, if no `database_url` is given."""
 
     def __init__(self, folder: Path, *, model: ScriptedReviewer | None = None, **settings: object) -> None:
         self.settings = Settings.model_validate({"data_dir": folder, **settings})
         self.database = open_database(self.settings)
         self.clock = Clock()
         self.model = model
-        self.file = folder / "bouncer.db"
+        self._aside = create_engine(self.settings.resolved_database_url, poolclass=NullPool)
         self._calls = itertools.count(1)
         self.pipeline = Pipeline(self.database, self.settings, embedder(), model=model, now=self.clock)
 
@@ -198,30 +200,31 @@ class Bench:
         self.index.set_level(project, Level.MODEL)
 
     def entries(self) -> list[dict[str, Any]]:
-        """All entries as they stand in the file, oldest first."""
+        """All entries as they stand in the database, oldest first."""
         return self.rows("SELECT * FROM entry ORDER BY id")
 
     def entry(self, entry_id: str | None) -> dict[str, Any]:
-        """One entry as it stands in the file."""
+        """One entry as it stands in the database."""
         return next(row for row in self.entries() if row["id"] == entry_id)
 
-    def rows(self, query: str, *values: object) -> list[dict[str, Any]]:
-        """Rows of the file, read by a connection of its own."""
-        connection = sqlite3.connect(self.file)
-        connection.row_factory = sqlite3.Row
-        try:
-            return [dict(row) for row in connection.execute(query, values)]
-        finally:
-            connection.close()
+    def by_words(self, query: str, project: str = PROJECT) -> list[str]:
+        """Ids of the project's entries that have words of the query, best first."""
+        with self.database.read() as session:
+            found = projects.find(session, project)
+            assert found is not None
+            _, by_words = self.index.neighbourhood.rankings(session, found, query, embedder().embed([query])[0], 8)
+        ids: list[str] = by_words
+        return ids
 
-    def execute(self, statement: str, *values: object) -> None:
-        """Change the file behind the pipeline's back, as another process would."""
-        connection = sqlite3.connect(self.file)
-        try:
-            with connection:
-                connection.execute(statement, values)
-        finally:
-            connection.close()
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        """Rows of the database, read by a connection of its own."""
+        with self._aside.begin() as connection:
+            return [dict(row) for row in connection.execute(text(query)).mappings()]
+
+    def execute(self, statement: str) -> None:
+        """Change the database behind the pipeline's back, as another process would."""
+        with self._aside.begin() as connection:
+            connection.execute(text(statement))
 
     def money(self) -> dict[str, int]:
         """What the budget windows and the ledger say, in micro-dollars."""
