@@ -78,7 +78,8 @@ def loads(text: str) -> object:
     text = text.strip(" \t\r\n\ufeff")
     try:
         value, end = _scan(text, 0)
-    except (StopIteration, RecursionError) as error:
+    except (StopIteration, RecursionError, SystemError) as error:
+        # Python 3.10 and 3.11 fail to find the exception that they want to raise, as long as json is not imported.
         raise ValueError("no JSON, or nested too deeply") from error
     if end != len(text):
         raise ValueError("more than one JSON document")
@@ -125,73 +126,149 @@ def _clip(text: str, length: int) -> str:
 
 
 class Rule:
-    """One kind of slop: phrases of which a text holds one, a pattern that must then be found, and the reason code.
+    """One kind of slop: hints of which a text holds one, a pattern that must then be found, and the reason code.
 
-    Phrases are casefolded, with single spaces; a rule without phrases is always tried. The pattern is a regular
-    expression, searched without regard to case; without one, the phrases themselves are what is sought.
+    Hints are casefolded, with single spaces; a rule without hints is always tried. The pattern is a regular
+    expression, searched without regard to case.
     """
 
-    __slots__ = ("_compiled", "default", "id", "pattern", "phrases", "reason")
+    __slots__ = ("_compiled", "default", "hints", "id", "pattern", "reason")
 
-    def __init__(self, name: str, reason: str, phrases: str, pattern: str = "", *, default: bool = True) -> None:
+    def __init__(self, name: str, reason: str, hints: str, pattern: str, *, default: bool = True) -> None:
         self.id, self.reason, self.pattern, self.default = name, reason, pattern, default
-        self.phrases = phrases.split("|") if phrases else []
+        self.hints = hints.split("|") if hints else []
         self._compiled: re.Pattern[str] | None = None
 
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where the pattern occurs in a text."""
+    def refuses(self, reading: _Reading) -> bool:
+        """Whether the text uses the pattern, and does not only mention it."""
+        return self.hinted(reading) and any(True for _ in self.uses(reading))
+
+    def hinted(self, reading: _Reading) -> bool:
+        """Whether the pattern is worth trying."""
+        return not self.hints or any(hint in reading.folded for hint in self.hints)
+
+    def uses(self, reading: _Reading) -> Iterator[tuple[int, int]]:
+        """Where the pattern occurs in the text, save in what is only mentioned."""
         if self._compiled is None:
             import re
 
-            literal = "|".join(r"\s+".join(map(re.escape, phrase.split(" "))) for phrase in self.phrases)
-            self._compiled = re.compile(self.pattern or literal, re.IGNORECASE | re.MULTILINE)
-        return [match.span() for match in self._compiled.finditer(text)]
+            self._compiled = re.compile(self.pattern, re.IGNORECASE | re.MULTILINE)
+        for start, end in (match.span() for match in self._compiled.finditer(reading.text)):
+            if not any(a <= start and end <= b for a, b in reading.mentions):
+                yield start, end
 
 
-_DONE, _CHECK = "(?:completed?|done|finished|deployed|shipped|implemented|resolved|fixed)", "(?:✅|✔️?|☑️?|🎉|🚀)"
+class Status(Rule):
+    """Tells what was done. A text that gives a rule or a reason besides is left to the reviewer."""
+
+    __slots__ = ()
+
+    def refuses(self, reading: _Reading) -> bool:
+        """Whether the text uses the pattern, and neither a word of rules nor one of reasons."""
+        return self.hinted(reading) and not reading.argues and super().refuses(reading)
+
+
+class Phrases(Status):
+    """Status phrases, each given by its words: marks, numbers and words that change nothing may stand between them."""
+
+    __slots__ = ("phrases",)
+
+    def __init__(self, name: str, reason: str, phrases: str) -> None:
+        self.phrases = phrases.split("|")
+        super().__init__(name, reason, "", "|".join(f"{_phrase(p)}|{_phrase(p, present=True)}" for p in self.phrases))
+
+    def refuses(self, reading: _Reading) -> bool:
+        """As of any status; the plain phrase is found without a regular expression, which saves the import."""
+        plain = any(map(reading.states, self.phrases)) and not reading.may_mention and not reading.argues
+        return plain or super().refuses(reading)
+
+    def hinted(self, reading: _Reading) -> bool:
+        """Whether all words of a phrase occur."""
+        return any(all(word in reading.folded for word in phrase.split()) for phrase in self.phrases)
+
+
+class Template(Rule):
+    """Fields left unfilled. They count only if without their lines too little is left."""
+
+    __slots__ = ()
+
+    def refuses(self, reading: _Reading) -> bool:
+        """Whether fields are unfilled, and the rest is too short."""
+        if not self.hinted(reading):
+            return False
+        spans = list(self.uses(reading))
+        return bool(spans) and count_words(_without(reading.text, spans)) < MINIMUM_WORDS
+
+
+_GAP = r"[\s*_~`-]+"
+_BETWEEN = (
+    r"\(?[#!]?\d+\)?|the|a|an|all|my|our|was|were|has|have|had|been|now|it|everything|changes?|commits?|fix(?:es)?|work"
+    "|origin|upstream"
+)
+# What comes before and after tells a phrase from a part of an identifier, a path or "at session end".
+_BEFORE = r"(?<![a-z0-9/])(?<![a-z0-9][_.-])(?<!\bon )(?<!\bat )(?<!\bper )"
+_AFTER = r"(?![a-z0-9]|[_.-][a-z0-9])"
+# "is" and "are" state what is done only in a clause of their own: "once the PR is merged, …" does not.
+_CLAUSE = r"(?:^[ \t#*>•-]*|[.!?:;]\s+)(?:(?:the|this|our)\s+)?"
+_CLAUSE_END = r"(?=[\s*_~`]*(?:[.,;:!)\]✅✔🎉—–-]|$|and\b|now\b))"
+
+
+def _phrase(words: str, *, present: bool = False) -> str:
+    gap = rf"{_GAP}(?:(?:{_BETWEEN}{'|is|are' if present else ''})(?:{_GAP}|/)){{0,4}}"
+    body = f"{_BEFORE}{gap.join(words.split())}{_AFTER}"
+    return f"{_CLAUSE}{body}{_CLAUSE_END}" if present else body
+
+
+_DONE, _CHECK = "(?:completed?|done|finished|deployed|shipped|implemented|resolved|fixed)", "[✅✔☑🎉🚀]"
 _NOTE, _COMMIT = "(?:message|entry|memory|note|record|write|save)", r"(?=[a-f]*\d)[0-9a-f]{7,40}"
 _KINDS = "feat|fix|chore|docs|refactor|test|ci|build|perf|style"
 _CHANGES = "fixed|added|updated|removed|refactored|implemented|cleared|repaired|reorganised|reorganized"
+_LOG = (
+    r"\bsummary +of +(?:the +|this +|today'?s +)?session\b|\A\W*session +(?:log|notes|recap|report|hand-?off)\b"
+    r"|会话(?:总结|结束|摘要|小结)|セッション(?:終了|完了|のまとめ|まとめ|サマリー)|세션 *(?:요약|종료|완료)"
+    r"|(?:итоги|резюме) +сессии|сессия +завершена"
+    r"|resumen +de +(?:la +|esta +)?sesi[oó]n|sesi[oó]n +(?:completada|terminada|finalizada)"
+    r"|r[ée]sum[ée] +de +(?:la +|cette +)?session|resumo +da +sess[ãa]o"
+    r"|zusammenfassung +der +(?:sitzung|session)|(?:sitzung|session) +(?:abgeschlossen|beendet)"
+)
+# A heading or the end of a line, which "at the end of the session …" is not.
+_HEADING = r"(?=[\W\d]{0,40}?(?:[:–—]|$))"
 # fmt: off
 RULES: tuple[Rule, ...] = (
-    Rule("session-complete", "session_summary", "session complete|session summary"),
-    Rule("session-end", "session_summary", "session end|session wrap", r"session\s+(?:end(?!point)|wrap(?!per))"),
-    Rule("group-complete", "session_summary", "group ", r"group\s+[a-z]\s+complete"),
-    Rule("next-session", "ephemeral", "next session:|next session "),
-    Rule("backlog", "ephemeral", "[backlog]"),
-    Rule("pr-merged", "session_summary", "pr merged"),
-    Rule("pushed-to-trunk", "session_summary", "pushed to main|pushed to master"),
-    Rule("task-complete", "session_summary", "task complete"),
-    Rule("wrapped-up", "session_summary", "wrapped up today"),
-    Rule("completed-today", "session_summary", "completed today|completed this session"),
-    Rule("all-done", "session_summary", "all tasks done|all tasks complete|all steps done|all steps complete"),
-    Rule("status-heading", "session_summary", "✅|✔|☑|🎉|🚀",
-         rf"\b{_DONE}[!.:)\]*_ -]*{_CHECK}|{_CHECK}[*_ ]*(?:\w+ +){{0,3}}{_DONE}\b"),
-    Rule("test-count", "session_summary", "tests pass|test pass|tests are|tests green|tests ok| passed",
-         r"\b\d+ */ *\d+ +(?:[a-z-]+ +)?tests? +(?:are +)?(?:pass|green|ok\b)"
-         r"|\ball +\d+ +(?:[a-z-]+ +)?tests? +(?:are +)?(?:pass|green)"
-         r"|\b\d+ +(?:tests? +)?passed\b[,;/ ]+(?:and +)?\d+ +(?:tests? +)?(?:failed|skipped|warn)"),
-    Rule("pushed-commit", "session_summary", "pushed |committed |landed |merged |pushed:|committed:|landed:|merged:",
-         rf"\b(?:pushed|committed|landed|merged)\b(?: +\w+){{0,4}}[ :=(]+`?{_COMMIT}\b"),
-    Rule("commit-list", "session_summary", "|".join(kind + end for kind in _KINDS.split("|") for end in ":(!"),
-         rf"(?<![\w/])`?{_COMMIT}`?[ :)\]–—-]+`?(?:{_KINDS})(?:\([^()\n]{{0,60}}\))?!?:"),
-    Rule("merged-request", "session_summary", "pr |pr#|mr |mr!|request ",
-         r"\A\W*(?:merged|opened|closed|created) +(?:the +)?(?:pr|mr|(?:pull|merge) +request) *[#!]?\d+"),
-    Rule("session-log", "session_summary",
-         "of session|of the session|of this session|s session|session log|session notes|session recap|session report"
-         "|session hand|sesión|sesion|de session|la session|cette session|da sess|sitzung|der session"
-         "|session abgeschlossen|session beendet|сесси|会话|セッション|세션",
-         r"\bsummary +of +(?:the +|this +|today'?s +)?session\b"
-         r"|\A\W*session +(?:log|notes|recap|report|hand-?off)\b|会话(?:总结|结束|摘要|小结)|本次会话"
-         r"|セッション(?:終了|完了|のまとめ|まとめ|サマリー)|세션 *(?:요약|종료|완료)"
-         r"|(?:итоги|резюме) +сессии|сессия +завершена"
-         r"|resumen +de +(?:la +|esta +)?sesi[oó]n|sesi[oó]n +(?:completada|terminada|finalizada)"
-         r"|r[ée]sum[ée] +de +(?:la +|cette +)?session|resumo +da +sess[ãa]o"
-         r"|zusammenfassung +der +(?:sitzung|session)|(?:sitzung|session) +(?:abgeschlossen|beendet)"),
-    Rule("template-field", "not_self_contained", "[|<|tbd|todo|n/a|...|…",
-         r"^\W*(?:what|why|where|when|learned|goal|context|decision|reason|impact)\W{0,4}:\W{0,4}"
-         r"(?:\[[^\]\n]{2,80}\](?!\()|<[a-z][^>\n]{2,80}>|tbd|todo|n/a|\.\.\.|…)\W*$"
-         r"|\[(?:insert|describe|fill +in|your|add|enter)[ ][^\]\n]{2,60}\](?![(\[])"),
+    Phrases("session-complete", "session_summary", "session complete|session completed|session summary"),
+    Phrases("session-end", "session_summary", "session end|session ended|session wrap|session wrap up|session wrapped"),
+    Status("group-complete", "session_summary", "group ", r"\bgroup\s+[a-z]\s+completed?\b"),
+    Phrases("next-session", "ephemeral", "next session"),
+    Status("backlog", "ephemeral", "[backlog]", r"\[backlog\](?!\()"),
+    Phrases("pr-merged", "session_summary", "pr merged"),
+    Phrases("pushed-to-trunk", "session_summary", "pushed to main|pushed to master"),
+    Phrases("task-complete", "session_summary", "task complete|task completed"),
+    Phrases("wrapped-up", "session_summary", "wrapped up today"),
+    Phrases("completed-today", "session_summary", "completed today|completed this session"),
+    Phrases("all-done", "session_summary", "|".join(
+        f"all {what} {done}" for what in ("tasks", "steps") for done in ("done", "complete", "completed"))),
+    Status("status-heading", "session_summary", "✅|✔|☑|🎉|🚀",
+           rf"\b{_DONE}[!.:)\]*_ -]*{_CHECK}|{_CHECK}[*_ ]*(?:\w+ +){{0,3}}{_DONE}\b"),
+    Status("test-count", "session_summary", "tests pass|test pass|tests are|tests green|tests ok| passed",
+           r"\b\d+ */ *\d+ +(?:[a-z-]+ +)?tests? +(?:are +)?(?:pass|green|ok\b)"
+           r"|\ball +\d+ +(?:[a-z-]+ +)?tests? +(?:are +)?(?:pass|green)"
+           r"|\b\d+ +(?:[a-z-]+ +)?tests? +(?:are +)?passing\b"
+           r"|\b\d+ +(?:tests? +)?passed\b[,;/ ]+(?:and +)?\d+ +(?:tests? +)?(?:failed|skipped|warn)"),
+    Status("pushed-commit", "session_summary", "pushed |committed |landed |merged |pushed:|committed:|landed:|merged:",
+           rf"\b(?:pushed|committed|landed|merged)\b(?: +\w+){{0,4}}[ :=(]+`?{_COMMIT}\b"),
+    Status("commit-list", "session_summary", "|".join(kind + end for kind in _KINDS.split("|") for end in ":(!"),
+           rf"(?<![\w/])`?{_COMMIT}`?[ :)\]–—-]+`?(?:{_KINDS})(?:\([^()\n]{{0,60}}\))?!?:"),
+    Status("merged-request", "session_summary", "pr |pr#|mr |mr!|request ",
+           r"\A\W*(?:merged|opened|closed|created) +(?:the +)?(?:pr|mr|(?:pull|merge) +request) *[#!]?\d+"),
+    Status("session-log", "session_summary",
+           "of session|of the session|of this session|s session|session log|session notes|session recap|session report"
+           "|session hand|sesión|sesion|de session|la session|cette session|da sess|sitzung|der session"
+           "|session abgeschlossen|session beendet|сесси|会话|セッション|세션",
+           rf"(?:{_LOG}){_HEADING}|\A\W*(?:{_LOG})[.。]|本次会话"),
+    Template("template-field", "not_self_contained", "[|<|tbd|todo|n/a|...",
+             r"^\W*(?:what|why|where|when|learned|goal|context|decision|reason|impact)\W{0,4}:\W{0,4}"
+             r"(?:\[[^\]\n]{2,80}\](?!\()|<[a-z][^>\n]{2,80}>|tbd|todo|n/a|\.\.\.)\W*$"
+             r"|\[(?:insert|describe|fill +in|your|add|enter)[ ][^\]\n]{2,60}\](?![(\[])"),
     Rule("heartbeat", "ephemeral", "heartbeat|silent_ok|keepalive|keep-alive|still alive|status check",
          r"\b(?:heartbeat|silent)_ok\b"
          r"|\A\W*(?:heartbeat|keep-?alive|still +alive|status +check)\b(?:[\W\d]|ok\b|alive\b|t\b|z\b|utc\b)*\Z"),
@@ -199,21 +276,73 @@ RULES: tuple[Rule, ...] = (
             f"test{ing} {note}" for ing in ("", "ing") for note in _NOTE[3:-1].split("|")),
          rf"\bthis +is +(?:just +|only +)?a +test +{_NOTE}\b"
          rf"|\A\W*test(?:ing)? +{_NOTE}\b[\W\d]*\Z|\A\W*hello,? +world\W*\Z"),
-    Rule("done-list", "session_summary", "✅", r"(?:^ *(?:[-*] +)?✅[^\n❌]*\n){2}", default=False),
-    Rule("change-line", "session_summary", _CHANGES, rf"\A\W*(?:{_CHANGES})[ ]", default=False),
-    Rule("next-steps", "ephemeral", "next|todo|to-do|remaining",
-         r"^\W*(?:next(?: +steps?)?|to-?do|remaining(?: +(?:work|tasks))?|up +next)\b\W{0,4}(?::|$)", default=False),
-    Rule("percent-done", "ephemeral", "%", r"\b\d{1,3} ?% +(?:complete|done|finished)\b", default=False),
+    Status("done-list", "session_summary", "✅", r"(?:^ *(?:[-*] +)?✅[^\n❌]*\n){2}", default=False),
+    Status("change-line", "session_summary", _CHANGES, rf"\A\W*(?:{_CHANGES})[ ]", default=False),
+    Status("next-steps", "ephemeral", "next|todo|to-do|remaining",
+           r"^\W*(?:next(?: +steps?)?|to-?do|remaining(?: +(?:work|tasks))?|up +next)\b\W{0,4}(?::|$)", default=False),
+    Status("percent-done", "ephemeral", "%", r"\b\d{1,3} ?% +(?:complete|done|finished)\b", default=False),
 )
 # fmt: on
 DEFAULT_RULES: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.default)
 
-_OPENING_QUOTES = '"“„«»‹「『‘`'
-# An opening apostrophe follows no word and a closing one precedes none: those inside words quote nothing.
+# Words of rules and reasons; those of scripts without spaces are looked for anywhere.
+_ARGUING_WORDS = frozenset(
+    "never always must mustn't only because since otherwise unless else don't dont"
+    " weil nie niemals immer muss müssen darf dürfen nur sonst denn nooit altijd omdat moet moeten alleen anders"
+    " jamais toujours doit doivent parce car sinon puisque nunca siempre porque debe deben solo sólo"
+    " sempre deve devem pois senão perché altrimenti nigdy zawsze ponieważ musi tylko asla daima çünkü yalnızca mutlaka"
+    " потому нельзя никогда всегда иначе должен должна должно должны только".split()
+)
+_ARGUING_PARTS = [
+    *(
+        "so that",
+        "do not",
+        "from now on",
+        "因为",
+        "因為",
+        "由于",
+        "必须",
+        "必須",
+        "不要",
+        "不得",
+        "否则",
+        "禁止",
+        "务必",
+    ),
+    *("只能", "ので", "必ず", "ため", "때문", "반드시", "절대"),
+]
+
+_MARKS = ".,:;!?()[]{}*_~`\"“”„«»'‘‚>#…—–-。、，：；！？"
+_OPENING_QUOTES = '"“„«»‹「『‘`*_'
+# Scripts that set no space between a word and a quotation mark.
+_LETTER = r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+# An opening apostrophe follows no letter and a closing one precedes none: those inside words quote nothing.
 _MENTION = (
     r"```.*?```|`[^`\n]+`|“[^“”\n]+”|„[^„“”\n]+[“”]|«[^«»\n]+»|»[^«»\n]+«|‹[^‹›\n]+›|「[^「」\n]+」|『[^『』\n]+』"
-    r'|‘[^‘\n]+?’(?!\w)|(?<![\w"])"[^"\n]+"(?!\w)|(?<![\w\'])\'[^\n]+?\'(?!\w)'
+    rf"|‘[^‘\n]+?’(?!{_LETTER})|(?<!{_LETTER})(?<!\")\"(?!\s)[^\"\n]+(?<!\s)\"|(?<!{_LETTER})(?<!')'[^\n]+?'(?!{_LETTER})"
+    r"|(?<![\w*])\*(?![\s*])[^*\n]+(?<!\s)\*(?![\w*])|(?<!\w)_(?![\s_])[^_\n]+(?<!\s)_(?!\w)"
 )
+_LONGEST_MENTION = 6  # words
+# Zero-width characters, soft hyphens and variation selectors.
+_INVISIBLE = dict.fromkeys([0xAD, 0x2060, 0xFEFF, *range(0x200B, 0x2010), *range(0xFE00, 0xFE10)])
+
+
+def _plain(text: str) -> str:
+    """The text with its look-alike characters made one (Unicode NFKC) and invisible ones gone."""
+    if text.isascii():
+        return text
+    import unicodedata
+
+    return unicodedata.normalize("NFKC", text.translate(_INVISIBLE))
+
+
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with the spans, which are in order, cut away."""
+    kept, done = [], 0
+    for start, end in spans:
+        kept.append(text[done:start])
+        done = end
+    return " ".join([*kept, text[done:]])
 
 
 class _Reading:
@@ -222,41 +351,59 @@ class _Reading:
     def __init__(self, text: str) -> None:
         self.text, self.folded = text, " ".join(text.casefold().split())
         self._mentions: list[tuple[int, int]] | None = None
+        self._argues: bool | None = None
 
-    def uses(self, rule: Rule) -> bool:
-        """Whether the text uses the rule's pattern, and does not only mention it."""
-        if rule.phrases and not any(phrase in self.folded for phrase in rule.phrases):
-            return False
-        if not rule.pattern and not self.mentions:
-            return True
-        spans = rule.spans(self.text)
-        return bool(spans) and not all(any(a <= start and end <= b for a, b in self.mentions) for start, end in spans)
+    def states(self, phrase: str) -> bool:
+        """Whether the phrase, word for word, begins a clause: what is found without a regular expression."""
+        at = self.folded.find(phrase)
+        before, after = self.folded[max(at - 2, 0) : at], self.folded[at + len(phrase) :][:1]
+        begins = not before or (before[-1] == " " and not before[0].isalnum())
+        return at >= 0 and begins and after in ("", " ", ",", ":", ";", "!")
+
+    @property
+    def argues(self) -> bool:
+        """Whether the text holds a word of rules or reasons."""
+        if self._argues is None:
+            words = (word.strip(_MARKS) for word in self.folded.replace("’", "'").split())
+            self._argues = not _ARGUING_WORDS.isdisjoint(words) or any(part in self.folded for part in _ARGUING_PARTS)
+        return self._argues
+
+    @property
+    def may_mention(self) -> bool:
+        """Whether there is a mark that may open a mention."""
+        befores = (before for before, character in zip(f" {self.text}", self.text) if character == "'")
+        return any(quote in self.text for quote in _OPENING_QUOTES) or not all(c.isascii() and c.isalnum() for c in befores)
 
     @property
     def mentions(self) -> list[tuple[int, int]]:
-        """Spans in quotes or back-ticks: what the text speaks of. A text quoted as a whole mentions nothing."""
-        if self._mentions is None:
-            self._mentions = self._find_mentions() if self._may_mention() else []
-        return self._mentions
+        """Spans that are quoted, emphasised or in back-ticks: what the text speaks of.
 
-    def _may_mention(self) -> bool:
-        befores = (before for before, character in zip(f" {self.text}", self.text) if character == "'")
-        return any(quote in self.text for quote in _OPENING_QUOTES) or not all(map(str.isalnum, befores))
+        Quoting a summary makes it no mention: a mention is short, or stands in a text that is one without it, and is
+        no heading.
+        """
+        if self._mentions is None:
+            self._mentions = self._find_mentions() if self.may_mention else []
+        return self._mentions
 
     def _find_mentions(self) -> list[tuple[int, int]]:
         import re
 
-        outside = re.sub(_MENTION, "", self.text, flags=re.DOTALL)
-        quoted = (match.span() for match in re.finditer(_MENTION, self.text, re.DOTALL))
-        return list(quoted) if any(map(str.isalnum, outside)) else []
+        quoted = [match.span() for match in re.finditer(_MENTION, self.text, re.DOTALL)]
+        words = count_words(_without(self.text, quoted))
+        if quoted and re.match(r"[\W_]*\Z", self.text[: quoted[0][0]]):
+            heading = re.match(r"\s*(?:[:–—-]|\n)", self.text[quoted[0][1] :])
+            quoted = quoted[1:] if heading else quoted
+        longest = _LONGEST_MENTION if words < MINIMUM_WORDS else len(self.text)
+        return [(a, b) for a, b in quoted if count_words(self.text[a:b]) <= longest] if words else []
 
 
 def matched_rules(text: str, rules: Iterable[Rule] = DEFAULT_RULES) -> list[Rule]:
-    """Rules whose pattern the text uses, in the rules' own order."""
-    reading = _Reading(text)
-    return [rule for rule in rules if reading.uses(rule)]
+    """Rules that refuse the text, in the rules' own order."""
+    reading = _Reading(_plain(text))
+    return [rule for rule in rules if rule.refuses(reading)]
 
 
+_FEWEST_DIFFERENT = 4  # words
 _SEPARATORS = dict.fromkeys(map(ord, ',;|()[]{}<>→⇒—–·•…"“”«»'), " ")
 # First and last character of scripts with no spaces between words (or, in Korean, few), and characters to a word.
 _DENSE_SCRIPTS = (
@@ -267,14 +414,22 @@ _DENSE_SCRIPTS = (
 
 
 def count_words(text: str) -> int:
-    """Count words: runs between spaces or separators that hold a letter or digit.
+    """Count words: runs between spaces or separators that hold a letter.
 
-    A path, URL or identifier is one word, a list marker or emoji none. Scripts without spaces count by characters.
+    A path, URL or identifier is one word; a number, a list marker or an emoji is none. Scripts without spaces count
+    by characters.
     """
-    tokens = text.translate(_SEPARATORS).split()
-    if text.isascii():
-        return sum(any(map(str.isalnum, token)) for token in tokens)
-    return sum(map(_words_in, tokens))
+    return _count(text.translate(_SEPARATORS).split())
+
+
+def _count(tokens: Iterable[str]) -> int:
+    return sum(any(map(str.isalpha, token)) if token.isascii() else _words_in(token) for token in tokens)
+
+
+def _is_short(text: str, minimum_words: int) -> bool:
+    """Whether there are too few words, or the same few again and again."""
+    tokens = text.casefold().translate(_SEPARATORS).split()
+    return _count(tokens) < minimum_words or _count(set(tokens)) < min(_FEWEST_DIFFERENT, minimum_words)
 
 
 def _words_in(token: str) -> int:
@@ -284,7 +439,7 @@ def _words_in(token: str) -> int:
         size = next((size for first, last, size in _DENSE_SCRIPTS if first <= code <= last), 0) if code > 0xDFF else 0
         if size:
             dense += 1 / size
-        elif character.isalnum():
+        elif character.isalpha():
             plain = 1
     return plain + int(dense + 0.75)
 
@@ -303,11 +458,12 @@ def gate(
     reasons = ["secret"] if find_secrets(text) else []
     if len(text) > maximum_characters:
         reasons.append("too_long")
-    reading = _Reading(text[:maximum_characters])
+    text = text[:maximum_characters]
+    reading = _Reading(_plain(text)[:maximum_characters])
     for rule in rules:
-        if rule.reason not in reasons and reading.uses(rule):
+        if rule.reason not in reasons and rule.refuses(reading):
             reasons.append(rule.reason)
-    if count_words(reading.text) < minimum_words and "too_short" not in reasons:
+    if _is_short(text, minimum_words) and "too_short" not in reasons:
         reasons.append("too_short")
     return reasons
 
@@ -1719,13 +1875,16 @@ def review_call(event: Event) -> Answer:
     return _follow_reviews(event, list(zip(call.texts, reviews)), context)
 
 
+_FOR_A_PERSON = ("repeated_refusals", "suspicious")
+
+
 def _follow_reviews(event: Event, reviewed: list[tuple[Candidate, dict[str, object]]], context: str) -> Answer:
     held = [_string(review.get("message")) for _, review in reviewed if review["verdict"] == "held"]
-    # A text that was refused too often is for a person to decide: no policy lets it in before that.
+    # What was refused too often, or may be an attack, is for a person to decide: no policy lets it in before that.
     refused = [
         Refusal(text, [str(code) for code in _items(review.get("reasons"))], _string(review.get("message")))
         for text, review in reviewed
-        if review["verdict"] not in ("approve", "held") or review.get("fault") == "repeated_refusals"
+        if review["verdict"] not in ("approve", "held") or review.get("fault") in _FOR_A_PERSON
     ]
     if refused:
         return _refuse(event, refused)
@@ -1762,7 +1921,8 @@ def _user_reasons(config: Config, text: str) -> list[str]:
         return []
     end = arm(time.monotonic() + 0.5)
     try:
-        return [rule.reason for rule in matched_rules(text, config.user_rules)]
+        reading = _Reading(text)
+        return [rule.reason for rule in config.user_rules if rule.refuses(reading)]
     except OutOfTime:
         if end and time.monotonic() >= end:
             raise

@@ -10,6 +10,7 @@ from hooks.store_hygiene_gate import MAXIMUM_CHARACTERS, REASONS, gate
 from tests.support.canaries import canaries
 
 ORDER = ["secret", "too_long", "session_summary", "not_self_contained", "ephemeral", "too_short"]
+LONG = "some words that go on and on " * (MAXIMUM_CHARACTERS // 20)
 SCRAPS = [
     "session complete",
     "PR merged",
@@ -39,17 +40,30 @@ def test_secret_comes_first_then_length_then_slop_then_the_floor() -> None:
 
 
 def test_a_text_may_be_as_long_as_the_limit() -> None:
-    text = "word " * (MAXIMUM_CHARACTERS // 5)
+    text = LONG[:MAXIMUM_CHARACTERS]
     assert gate(text) == []
     assert gate(text + "x") == ["too_long"]
 
 
 def test_slop_at_the_head_of_a_text_that_is_too_long_is_named_too() -> None:
-    assert gate("Session complete. " + "word " * MAXIMUM_CHARACTERS) == ["too_long", "session_summary"]
+    assert gate("Session complete. " + LONG) == ["too_long", "session_summary"]
 
 
 @pytest.mark.parametrize(
-    "unit", ["\n", "- ", "'", '"a ', "`", "“", "session ", "✅ a ", "What: ", "1/1 ", "pushed a b "]
+    "unit",
+    [
+        *("\n", "- ", "'", '"a ', "`", "“", "session ", "✅ a ", "What: ", "1/1 ", "pushed a b ", "*a", "_a ", ". \n"),
+        *(
+            "pr 1 ",
+            "pr the merged",
+            "the session is ",
+            "all tasks are - ",
+            "会话结束 ",
+            "\ufdfa",
+            "a\u200b",
+            "N/A\n[your a",
+        ),
+    ],
 )
 def test_no_text_takes_long(unit: str) -> None:
     started = time.monotonic()

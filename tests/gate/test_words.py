@@ -29,6 +29,12 @@ FRAGMENTS = [
     "- [x] done",
     "✅ ✅ ✅ ✅ ✅ ✅ ✅ ✅ ✅",
     "— | — | — | — | — | — | — | —",
+    "2026-04-02 10:33:12 UTC: 2 / 3 / 4 / 5 / 6 / 7",
+    "Fixed 1, 2, 3, 4, 5, 6, 7, 8 and 9",
+    "vitest 214/214 ✔ 12 34 56 78 90",
+    "OK OK OK OK OK OK OK OK OK OK",
+    "done. done. Done. DONE done done done done, done",
+    "完成 完成 完成 完成 完成 完成 完成 完成 完成 完成",
 ]
 
 
@@ -55,6 +61,7 @@ def test_fragments_do_not(text: str) -> None:
         ("retry → wait → fail", 3),
         ("don't re-use it", 3),
         ("v1.2.3", 1),
+        ("12 of 30 rows, 1.5 s", 3),
         ("数据库连接池", 3),
         ("用 uv 安装", 3),
         ("नमस्ते दुनिया", 2),
