@@ -169,22 +169,29 @@ class Status(Rule):
 
 
 class Phrases(Status):
-    """Status phrases, each given by its words: marks, numbers and words that change nothing may stand between them."""
+    """Status phrases, each given by its words, `a/b` for one or the other.
 
-    __slots__ = ("phrases",)
+    Marks, numbers and words that change nothing may stand between them.
+    """
+
+    __slots__ = ("_phrases", "_words")
 
     def __init__(self, name: str, reason: str, phrases: str) -> None:
-        self.phrases = phrases.split("|")
-        super().__init__(name, reason, "", "|".join(f"{_phrase(p)}|{_phrase(p, present=True)}" for p in self.phrases))
+        words = [[word.split("/") for word in phrase.split()] for phrase in phrases.split("|")]
+        super().__init__(name, reason, "", "|".join(map(_phrase, words)))
+        self._words = [choice for choices in words for choice in _choices(choices)]
+        self._phrases = list(map(" ".join, self._words))
 
     def refuses(self, reading: _Reading) -> bool:
         """As of any status; the plain phrase is found without a regular expression, which saves the import."""
-        plain = any(map(reading.states, self.phrases)) and not reading.may_mention and not reading.argues
+        plain = any(map(reading.states, self._phrases)) and not reading.may_mention and not reading.argues
         return plain or super().refuses(reading)
 
     def hinted(self, reading: _Reading) -> bool:
-        """Whether all words of a phrase occur."""
-        return any(all(word in reading.folded for word in phrase.split()) for phrase in self.phrases)
+        """Whether all words of a phrase occur, one soon after the other."""
+        return any(
+            all(word in reading.folded for word in phrase) and reading.has_near(phrase) for phrase in self._words
+        )
 
 
 class Template(Rule):
@@ -213,10 +220,19 @@ _CLAUSE = r"(?:^[ \t#*>•-]*|[.!?:;]\s+)(?:(?:the|this|our)\s+)?"
 _CLAUSE_END = r"(?=[\s*_~`]*(?:[.,;:!)\]✅✔🎉—–-]|$|and\b|now\b))"
 
 
-def _phrase(words: str, *, present: bool = False) -> str:
-    gap = rf"{_GAP}(?:(?:{_BETWEEN}{'|is|are' if present else ''})(?:{_GAP}|/)){{0,4}}"
-    body = f"{_BEFORE}{gap.join(words.split())}{_AFTER}"
-    return f"{_CLAUSE}{body}{_CLAUSE_END}" if present else body
+def _phrase(words: Sequence[Sequence[str]]) -> str:
+    """The pattern of a phrase."""
+    choices = [f"(?:{'|'.join(choice)})" for choice in words]
+    plain, present = (rf"{_GAP}(?:(?:{_BETWEEN}{more})(?:{_GAP}|/)){{0,4}}".join(choices) for more in ("", "|is|are"))
+    return f"{_BEFORE}{plain}{_AFTER}|{_CLAUSE}{_BEFORE}{present}{_AFTER}{_CLAUSE_END}"
+
+
+def _choices(words: Sequence[Sequence[str]]) -> list[list[str]]:
+    """All ways of taking one word of each."""
+    taken: list[list[str]] = [[]]
+    for choice in words:
+        taken = [[*before, word] for before in taken for word in choice]
+    return taken
 
 
 _DONE, _CHECK = "(?:completed?|done|finished|deployed|shipped|implemented|resolved|fixed)", "[✅✔☑🎉🚀]"
@@ -235,18 +251,17 @@ _LOG = (
 _HEADING = r"(?=[\W\d]{0,40}?(?:[:–—]|$))"
 # fmt: off
 RULES: tuple[Rule, ...] = (
-    Phrases("session-complete", "session_summary", "session complete|session completed|session summary"),
-    Phrases("session-end", "session_summary", "session end|session ended|session wrap|session wrap up|session wrapped"),
+    Phrases("session-complete", "session_summary", "session complete/completed/summary"),
+    Phrases("session-end", "session_summary", "session end/ended/wrap/wrap-up/wrapped"),
     Status("group-complete", "session_summary", "group ", r"\bgroup\s+[a-z]\s+completed?\b"),
     Phrases("next-session", "ephemeral", "next session"),
     Status("backlog", "ephemeral", "[backlog]", r"\[backlog\](?!\()"),
     Phrases("pr-merged", "session_summary", "pr merged"),
-    Phrases("pushed-to-trunk", "session_summary", "pushed to main|pushed to master"),
-    Phrases("task-complete", "session_summary", "task complete|task completed"),
+    Phrases("pushed-to-trunk", "session_summary", "pushed to main/master"),
+    Phrases("task-complete", "session_summary", "task complete/completed"),
     Phrases("wrapped-up", "session_summary", "wrapped up today"),
     Phrases("completed-today", "session_summary", "completed today|completed this session"),
-    Phrases("all-done", "session_summary", "|".join(
-        f"all {what} {done}" for what in ("tasks", "steps") for done in ("done", "complete", "completed"))),
+    Phrases("all-done", "session_summary", "all tasks/steps done/complete/completed"),
     Status("status-heading", "session_summary", "✅|✔|☑|🎉|🚀",
            rf"\b{_DONE}[!.:)\]*_ -]*{_CHECK}|{_CHECK}[*_ ]*(?:\w+ +){{0,3}}{_DONE}\b"),
     Status("test-count", "session_summary", "tests pass|test pass|tests are|tests green|tests ok| passed",
@@ -287,7 +302,7 @@ DEFAULT_RULES: tuple[Rule, ...] = tuple(rule for rule in RULES if rule.default)
 
 # Words of rules and reasons; those of scripts without spaces are looked for anywhere.
 _ARGUING_WORDS = frozenset(
-    "never always must mustn't only because since otherwise unless else don't dont"
+    "never always must mustn't only because since otherwise unless don't dont"
     " weil nie niemals immer muss müssen darf dürfen nur sonst denn nooit altijd omdat moet moeten alleen anders"
     " jamais toujours doit doivent parce car sinon puisque nunca siempre porque debe deben solo sólo"
     " sempre deve devem pois senão perché altrimenti nigdy zawsze ponieważ musi tylko asla daima çünkü yalnızca mutlaka"
@@ -312,7 +327,8 @@ _ARGUING_PARTS = [
     *("只能", "ので", "必ず", "ため", "때문", "반드시", "절대"),
 ]
 
-_MARKS = ".,:;!?()[]{}*_~`\"“”„«»'‘‚>#…—–-。、，：；！？"
+_MARKS = {**dict.fromkeys(map(ord, '.,:;!?()[]{}*_~`"“”„«»‘‚<>#/|…—–-。、，：；！？'), " "), ord("’"): "'"}
+_FURTHEST = 5  # words on from one word of a phrase to the next, see `_phrase`
 _OPENING_QUOTES = '"“„«»‹「『‘`*_'
 # Scripts that set no space between a word and a quotation mark.
 _LETTER = r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
@@ -351,6 +367,7 @@ class _Reading:
     def __init__(self, text: str) -> None:
         self.text, self.folded = text, " ".join(text.casefold().split())
         self._mentions: list[tuple[int, int]] | None = None
+        self._words: list[str] | None = None
         self._argues: bool | None = None
 
     def states(self, phrase: str) -> bool:
@@ -360,19 +377,35 @@ class _Reading:
         begins = not before or (before[-1] == " " and not before[0].isalnum())
         return at >= 0 and begins and after in ("", " ", ",", ":", ";", "!")
 
+    def has_near(self, words: Sequence[str]) -> bool:
+        """Whether the words occur in this order with little between them: where a phrase is worth looking for."""
+        for at, word in enumerate(self.words):
+            following = iter(self.words[at + 1 : at + 1 + _FURTHEST * (len(words) - 1)])
+            if words[0] in word and all(any(next_one in other for other in following) for next_one in words[1:]):
+                return True
+        return False
+
+    @property
+    def words(self) -> list[str]:
+        """The text's words, casefolded, without the marks around and between them."""
+        if self._words is None:
+            self._words = self.folded.translate(_MARKS).split()
+        return self._words
+
     @property
     def argues(self) -> bool:
         """Whether the text holds a word of rules or reasons."""
         if self._argues is None:
-            words = (word.strip(_MARKS) for word in self.folded.replace("’", "'").split())
-            self._argues = not _ARGUING_WORDS.isdisjoint(words) or any(part in self.folded for part in _ARGUING_PARTS)
+            parts = (part in self.folded for part in _ARGUING_PARTS)
+            self._argues = not _ARGUING_WORDS.isdisjoint(self.words) or any(parts)
         return self._argues
 
     @property
     def may_mention(self) -> bool:
         """Whether there is a mark that may open a mention."""
-        befores = (before for before, character in zip(f" {self.text}", self.text) if character == "'")
-        return any(quote in self.text for quote in _OPENING_QUOTES) or not all(c.isascii() and c.isalnum() for c in befores)
+        befores = [before for before, character in zip(f" {self.text}", self.text) if character == "'"]
+        inside = all(before.isascii() and before.isalnum() for before in befores)
+        return not inside or any(quote in self.text for quote in _OPENING_QUOTES)
 
     @property
     def mentions(self) -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ from app.settings import child_environment
 
 SECONDS = 60.0
 SERVER, TOOL = "memory", "mcp__memory__create_entities"
-TEXT = "Session complete, all tasks done. This is the canary of `bouncer doctor` and never to be kept."
+TEXT = "Session complete, all tasks done. This is the canary of `bouncer doctor`, not to be kept."
 CALL_ID = "toolu_bouncer_canary"
 
 
