@@ -506,13 +506,22 @@ def gate(
 _KEYWORDS = (
     "password|passwd|passphrase|passcode|pwd|secret|token|credential|api key|api-key|api_key|apikey|access key"
     "|access-key|access_key|accesskey|private key|private_key|privatekey|app_key|appkey|encryption_key|auth_key"
-    "|signing_key|account_key"
-    "|passwort|kennwort|contraseña|mot de passe|senha|пароль|密码|密碼|口令|密钥|パスワード|비밀번호"
+    "|signing_key|account_key|wachtwoord|passwort|kennwort|contraseña|mot de passe|senha|hasło|hasła|parola|şifre|sifre"
+    "|пароль|пароля|密码|密碼|口令|密钥|パスワード|비밀번호"
 )
 _ASSIGNED = (
-    rf"(?i:{_KEYWORDS})(?i:s|[_-]?(?:key|value|base|prod(?:uction)?|dev|test|live|\d{{1,3}})){{0,2}}[\"'`*]{{0,3}}"
-    r"(?:\s*(?::=|=>|->|[:=：→是は])\s*|\s+(?:is|was|ist|est|es)\s*:?\s+)[\"'`*]{0,3}"
+    rf"(?i:{_KEYWORDS}|(?<![a-z])pass)"
+    r"(?i:(s)|[_-]?(?:key|value|base|prod(?:uction)?|dev|test|live|\d{1,3})){0,2}[\"'`*]{0,3}"
+    r"(?:\s*(?::=|=>|->|[:=：→是は])\s*|\s+(is|was|ist|est|es|é|to|это)\s*:?\s+)[\"'`*|]{0,3}[ ]?[\"'`]?"
     r"([^\s\"'`,;<>\x80-\U0010ffff]{8,300})"
+)
+# Near these words, too, a run of letters and digits that no word is like is a secret.
+_SHORT_KEYWORDS, _FURTHER_KEYWORDS = "pass|creds|bearer|login", "zugangsdaten|парол|токен|トークン|令牌|토큰|암호"
+_NEARBY = rf"{_KEYWORDS}|{_FURTHER_KEYWORDS}|(?<![a-z])(?:{_SHORT_KEYWORDS})(?![a-z])"
+_CHARACTERS_BEFORE, _CHARACTERS_AFTER = 80, 60
+_LOGIN = (
+    r"\b(?:sshpass\s+-p\s*|docker\s+login\b[^\n|;]{0,300}?\s(?:-p|--password)[ =]"
+    r"|mysql(?:dump|admin)?\b[^\n|;]{0,300}?\s-p(?=\S*\d))['\"]?([^\s'\"`]{4,99})"
 )
 _PRIVATE_KEY = (
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^-]*(?:-(?!----)[^-]*)*(?:-----END[A-Z0-9 ]{0,60}-----)?"
@@ -558,36 +567,55 @@ _SECRETS: tuple[tuple[str, str, str], ...] = (
     ("new_relic_key", "NRAK-", r"NRAK-[A-Z0-9]{27}"),
     ("postman_key", "PMAK-", r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
     ("mailchimp_key", "-us", r"[0-9a-f]{32}-us\d{1,2}\b"),
-    ("mailgun_key", "key-", r"key-[0-9a-f]{32}\b"),
+    ("mailgun_key", "ailgun|AILGUN", r"key-[0-9a-f]{32}\b"),
     ("square_token", "sq0", r"sq0[a-z]{3}-[\w-]{22,}"),
     ("replicate_token", "r8_", r"r8_[A-Za-z0-9]{37,}"),
     ("groq_key", "gsk_", r"gsk_[A-Za-z0-9]{40,}"),
     ("xai_key", "xai-", r"xai-[A-Za-z0-9]{60,}"),
-    ("discord_token", "", r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}"),
+    ("atlassian_token", "ATATT3", r"ATATT3[\w=-]{50,}"),
+    ("terraform_token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{50,}"),
+    ("figma_token", "figd_", r"figd_[\w-]{36,}"),
+    ("perplexity_key", "pplx-", r"pplx-[A-Za-z0-9]{40,}"),
+    ("tavily_key", "tvly-", r"tvly-(?:(?:dev|prod)-)?[A-Za-z0-9]{24,}"),
+    ("langsmith_key", "lsv2_", r"lsv2_[a-z]{2}_[0-9a-f]{32}_[0-9a-f]{8,}"),
+    ("doppler_token", "dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{40,}"),
+    ("rubygems_key", "rubygems_", r"rubygems_[0-9a-f]{48}"),
+    ("netlify_token", "nfp_", r"nfp_[A-Za-z0-9]{36,}"),
+    ("fly_token", "fm1|fm2", r"fm[12][a-z]?_[A-Za-z0-9+/=_-]{40,}"),
+    ("sentry_dsn", "sentry", r"https?://([0-9a-f]{32})(?::[0-9a-f]{32})?@[\w.-]*sentry[\w.-]*/\d"),
+    ("airtable_token", "pat", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    ("discord_token", "", r"[MNO](?=[\w-]{0,26}\d)[\w-]{23,27}\.[\w-]{6}\.(?=[\w-]{0,39}\d)[\w-]{27,40}"),
 )
 # As above, but words and identifiers fit these shapes too: the value (the last group) must look generated.
 _LOOSE_SECRETS: tuple[tuple[str, str, str], ...] = (
     ("private_key", "PRIVATE KEY", _PRIVATE_KEY),
-    ("url_password", "@", r"://([^\s/:@'\"<>`]{0,64}):([^\s/'\"<>`]{3,128})@"),
+    ("url_password", "@", r"://([^\s/:@'\"<>`]{0,64}):([^\s/'\"<>`]{3,128})@(?!sha\d)"),
     (
         "curl_password",
         "-u|--user",
-        r"\bcurl\b[^\n|;]{0,300}?\s(?:-u|--user)[ =]['\"]?([^\s:'\"]{1,64}):([^\s'\"]{4,99})",
+        r"\bcurl\b[^\n|;]{0,300}?\s(?:-u|--user)[ =]['\"]?([^\s:'\"]{1,64}):([^\s'\"`]{4,99})",
     ),
+    ("login_password", "sshpass|mysql|login", _LOGIN),
     ("azure_signature", "sig=", r"[?&]sig=([A-Za-z0-9%+/]{40,}(?:%3D|=))"),
-    ("api_key", "sk-", r"(?<![A-Za-z0-9])(sk-[\w-]{20,})"),
-    ("authorization", "earer |asic ", r"\b(?:[Bb]earer|[Bb]asic)\s+([\w.=+/~-]{16,})"),
-    ("assigned_secret", _KEYWORDS, _ASSIGNED),
+    ("api_key", "sk-", r"(?<![A-Za-z0-9])(sk-[A-Za-z0-9_-]{20,})"),
+    ("bearer_token", "earer ", r"\b[Bb]earer\s+([A-Za-z0-9_.=+/~-]{16,})"),
+    ("basic_credentials", "asic ", r"\b[Bb]asic\s+([A-Za-z0-9+/]{8,}={0,2})"),
+    ("assigned_secret", f"{_KEYWORDS}|pass", _ASSIGNED),
 )
 _SHORTEST_SECRET = 20  # of the shapes in `_SECRETS`
-_PLACEHOLDERS = (
-    "xxxx|****|....|…|<|${|{{|$(|%(|example|placeholder|your|changeme|change-me|change_me|redacted|dummy|sample|insert"
-    "|replace|fake-|fake_|todo|0000000000|1234567890|abcdefgh"
-).split("|")
-_WEAK_PASSWORDS = (
-    "password|passwd|pass|pwd|pw|secret|token|user|username|admin|root|guest|test|postgres|mysql|redis|rabbitmq|mongo"
-    "|minio|key|api_key|apikey|access_token|personal_access_token|port"
-).split("|")
+# What stands for a secret: signs, words (a letter before makes them part of another word), or a made-up sequence.
+_PLACEHOLDER = (
+    r"xxxx|\*{4}|\.{4}|…|<|\$\{|\{\{|\$\(|%\(|example|placeholder|0000000000|1234567890|abcdefgh"
+    r"|(?<![a-z])(?:your|changeme|change[-_]me|redacted|dummy|sample|insert|replace|fake[-_]|todo)"
+)
+# What names a secret: a variable, a field of a template, a call.
+_REFERENCE = r"\$\w+|%[a-z]|%\w+%|\{[^{}]*\}|\[[^\[\]]*\]|\([^()]*\)|[A-Za-z_][\w.:]*\(.*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
+_WEAK_WORDS = (
+    r"(?:(?:my|the|some|password|passwd|pass|pwd|pw|secret|token|user|username|login|admin|root|guest|test|postgres"
+    r"|mysql|redis|rabbitmq|mongo|minio|api|key|access|personal|client|id|db|port)[_.-]?)+\d{0,4}"
+)
+_ADDRESS = r"[a-z][a-z0-9+.-]*://|arn:|sha\d+[:-]|projects/"
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 def find_secrets(text: str) -> list[tuple[int, int, str]]:
@@ -605,6 +633,8 @@ def find_secrets(text: str) -> list[tuple[int, int, str]]:
     for kind, hints, shape in _LOOSE_SECRETS:
         if (mixed or kind.endswith("_password")) and any(hint in text or hint in folded for hint in hints.split("|")):
             found += _spans(kind, shape, text, loose=True)
+    if mixed and any(hint in folded for hint in f"{_KEYWORDS}|{_SHORT_KEYWORDS}|{_FURTHER_KEYWORDS}".split("|")):
+        found += _spans_nearby(text)
     kept: list[tuple[int, int, str]] = []
     for start, end, kind in sorted(found, key=lambda span: (span[0], -span[1])):
         if not kept or start >= kept[-1][1]:
@@ -621,37 +651,118 @@ def redact(text: str) -> str:
     return text
 
 
+def stands_for_secret(value: str) -> bool:
+    """Whether a value is a placeholder."""
+    import re
+
+    return bool(re.search(_PLACEHOLDER, value.lower()))
+
+
 def _spans(kind: str, shape: str, text: str, *, loose: bool = False) -> Iterator[tuple[int, int, str]]:
     import re
 
-    for match in re.finditer(shape, text, re.ASCII):
+    for match in re.finditer(shape, text, 0 if loose else re.ASCII):
         group = match.lastindex or 0
-        value = match[group].rstrip(".,:)]}*") if loose else match[group]
+        value = _bare(match[group]) if loose else match[group]
         if _is_secret(kind, match, value, loose=loose):
             yield match.start(group), match.start(group) + len(value), kind
+
+
+def _spans_nearby(text: str) -> Iterator[tuple[int, int, str]]:
+    """Runs that look random, with a word for credentials in the neighbourhood."""
+    import re
+
+    text = re.sub(r"\[redacted \w+\]", lambda mark: " " * len(mark[0]), text)
+    for match in re.finditer(r"[A-Za-z0-9]{10,}", text):
+        start, end = match.span()
+        if len(set(map(_kind_of, match[0]))) < 3 or not _looks_random(match[0]):
+            continue
+        around = text[max(start - _CHARACTERS_BEFORE, 0) : end + _CHARACTERS_AFTER]
+        before = re.split(r"[\s\"'`<>|,;]", text[max(start - 200, 0) : start])[-1]
+        named = re.match(_ADDRESS, before, re.IGNORECASE) or stands_for_secret(before + match[0])
+        if not named and re.search(_NEARBY, around, re.IGNORECASE):
+            yield start, end, "assigned_secret"
+
+
+def _bare(value: str) -> str:
+    """The value without what ends a sentence, and without closing brackets that it does not open."""
+    while value and (
+        value[-1] in ".,:*|" or any(value[-1] == b and value.count(a) < value.count(b) for a, b in ("()", "[]", "{}"))
+    ):
+        value = value[:-1]
+    return value
 
 
 def _is_secret(kind: str, match: re.Match[str], value: str, *, loose: bool) -> bool:
     if kind == "private_key":
         return any(len(run) >= 24 for run in value.partition("KEY")[2].split())
-    if not value or any(mark in value.lower() for mark in _PLACEHOLDERS):
+    if not value or stands_for_secret(value):
         return False
-    if kind in ("url_password", "curl_password"):
-        return value.lower() not in _WEAK_PASSWORDS and value != match[1] and value[0] not in "$%{["
-    return not loose or kind == "azure_signature" or _looks_generated(value)
+    return not loose or kind == "azure_signature" or _gives_away(kind, match, value)
 
 
-def _looks_generated(value: str) -> bool:
-    """Whether letters and digits mix as they do in no word, path, version, identifier, call or UUID."""
+def _gives_away(kind: str, match: re.Match[str], value: str) -> bool:
+    """Whether a value in the place of a secret looks like one, and not like the name of one."""
+    import re
+
+    if re.fullmatch(_REFERENCE, value) and not _looks_random(value.partition("(")[0]):
+        return False
+    if kind.endswith("_password"):
+        return value not in match.groups()[:-1] and not _is_weak(value)
+    if kind == "basic_credentials":
+        return _has_password(value)
+    if re.fullmatch(_UUID, value.lower()):
+        return bool(re.match(r"\w+key[\"'`]?=", match[0], re.IGNORECASE))
+    # A plural and a verb come before what is said of secrets as well as before a secret.
+    sure = kind == "api_key" or (kind == "assigned_secret" and not match[1] and not match[2])
+    return not re.match(_ADDRESS, value, re.IGNORECASE) and _looks_generated(value, sure=sure)
+
+
+def _has_password(credentials: str) -> bool:
+    """Whether the credentials of HTTP's basic authentication decode to a user and a password."""
+    import binascii
+
+    try:
+        _, colon, password = binascii.a2b_base64(credentials + "==").decode("ascii").partition(":")
+    except ValueError:
+        return False
+    return bool(colon) and not _is_weak(password)
+
+
+def _is_weak(password: str) -> bool:
+    """Whether a password is made of words that only say what stands here."""
+    import re
+
+    return not password or bool(re.fullmatch(_WEAK_WORDS, password, re.IGNORECASE))
+
+
+def _looks_generated(value: str, *, sure: bool) -> bool:
+    """Whether letters and digits mix as they do in no word, path, version, identifier or call.
+
+    Where it is `sure` that the value is a credential, one digit inside a word is enough.
+    """
     import re
 
     if len(set(value)) < 6 or not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):
         return False
-    uuid = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-    if any(mark in value for mark in "(){}$") or re.fullmatch(uuid, value):
-        return False
-    parts = re.split(r"[^A-Za-z0-9]+", value)
+    if _looks_random(value) or not sure or (value.islower() and not value.isalnum()):
+        return _looks_random(value)
+    parts = re.split(r"[^A-Za-z0-9]+", re.sub(r"[(){}$!#%^&*]", "", value))
     return not all(re.fullmatch(r"\d{0,4}[A-Za-z]*\d{0,4}|\d+", part) for part in parts)
+
+
+def _kind_of(character: str) -> str:
+    return "0" if character.isdigit() else "A" if character.isupper() else "a" if character.isalpha() else ""
+
+
+def _looks_random(value: str) -> bool:
+    """Whether a value changes between letters and digits, or between three kinds of characters, as no words do."""
+    kinds = [_kind_of(character) for character in value]
+    pairs = [(a, b) for a, b in zip(kinds, kinds[1:]) if a != b and a and b]
+    switches = sum("0" in pair for pair in pairs)
+    if "/" in value and value.islower():
+        return False
+    return switches >= 4 or (switches > 1 and value.isalnum() and len(value) >= 12 and 2 * len(pairs) >= len(value))
 
 
 # --- tool map ---------------------------------------------------------------------------------------------------

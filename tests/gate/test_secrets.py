@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app import gate as service
+from app.schemas import Reason
 from hooks.store_hygiene_gate import find_secrets, gate, redact
-from tests.support.canaries import HEX, Maker, canaries, embedded
+from tests.support.canaries import HEX, Maker, canaries, embedded, spoken
 
 SURROUNDINGS = ["{}", "The deploy job reads {} from its environment.", "- `{}`", "（{}）", "key={}\nnext line", '"{}",']
 INNOCENT = [
@@ -42,6 +44,35 @@ INNOCENT = [
     "-----BEGIN RSA PRIVATE KEY----- lines are refused by the pre-commit hook of this repository.",
     "Bearer tokens are validated in the middleware",
     "JWT_SECRET must have at least 32 characters; token=HS256/RS256",
+    "Passwords: Argon2id with 64 MB of memory",
+    "Secrets: k8s/base/secrets.enc.yaml",
+    "The token is base64url-encoded",
+    "token: base64url-encoded",
+    "i18n tokens: src/i18n/en.json",
+    "token: op://infra/github/k3s-deployer/token",
+    "The secret is arn:aws:secretsmanager:eu-central-1:112233445566:secret:db-a1B2c3",
+    f"token: sha256:{Maker(6).draw(64, HEX)}",
+    f"The token job pins `alpine:3.19@sha256:{Maker(7).draw(64, HEX)}`",
+    f"docker://alpine:3.19@sha256:{Maker(7).draw(64, HEX)}",
+    "Basic k8s-network-policies",
+    "Basic authentication2 of the registry",
+    "Authorization: Basic dXNlcjpwYXNzd29yZA==",
+    "https://x-access-token:GITHUB_TOKEN@git.example.org/acme/app.git",
+    "postgres://app:DB_PASSWORD@db/orders",
+    "curl -u CLIENT_ID:CLIENT_SECRET https://id.example.org/token",
+    "postgres://username:mypassword@localhost/orders",
+    "redis://default:my_redis_password@localhost",
+    "password: $DB_PASS2x",
+    "password: {db_pass2x}",
+    "password: getPassword2FromDb3('x')",
+    "secret = vault.read2(path1",
+    "NotificationSubscription1.Handle.ConversationParticipantsReader",
+    f"the cache stores it under key-{Maker(8).draw(32, HEX)}",
+    "mysql2 -production is no option of the client",
+    "mysql -uroot -proot",
+    "docker login -u ci -p $REGISTRY_TOKEN",
+    "Tokens come from the OAuth2AuthorizationCodeFlow of the gateway",
+    "TOKEN_ID=550e8400-e29b-41d4-a716-446655440000",
     "a task-queue with multi-user mode and a key-value store at /api/webhooks/",
 ]
 
@@ -67,6 +98,58 @@ def test_a_secret_that_its_surroundings_give_away_is_found(kind: str) -> None:
 
     assert text[start:end] == secret
     assert secret not in redact(text)
+
+
+@pytest.mark.parametrize("way", spoken(""))
+def test_a_password_that_is_told_in_prose_is_found(way: str) -> None:
+    secret = "Xk9q" + "2zLm7Pqr"
+    text = spoken(secret)[way]
+
+    assert [text[start:end] for start, end, _ in find_secrets(text)] == [secret]
+
+
+@given(
+    st.text("abcdefghkmnpqrstuvwxyzABCDEFGHKLMNPQRSTUVWXYZ", min_size=5, max_size=20), st.sampled_from([*spoken("")])
+)
+def test_words_without_digits_are_no_passwords_in_prose(word: str, way: str) -> None:
+    assert find_secrets(spoken(word)[way]) == []
+
+
+@pytest.mark.parametrize("end", [".", ",", ")", ").", "]:", "*", "|"])
+def test_what_ends_the_sentence_is_no_part_of_the_secret(end: str) -> None:
+    assert redact(f"(password: Xk9q(2z)Lm{end}") == f"(password: [redacted assigned_secret]{end}"
+
+
+@pytest.mark.parametrize("word", ["mastodo", "sinsert", "pasample", "zyour"])
+def test_a_word_for_placeholders_inside_another_word_makes_none(word: str) -> None:
+    assert find_secrets(f"password = {word}7Kq2z") != []
+
+
+def test_what_is_far_from_any_word_for_credentials_is_none() -> None:
+    assert (
+        find_secrets(f"Passwords expire. {'The list has a row for each of them. ' * 4} Row Xk9q2zLm7Pqr is odd.") == []
+    )
+
+
+@pytest.mark.parametrize("text", INNOCENT)
+def test_the_service_agrees_on_look_alikes(text: str) -> None:
+    assert Reason.SECRET not in service.check(text)
+    assert service.redact(text) == text
+
+
+@pytest.mark.parametrize("kind", canaries())
+def test_the_service_redacts_what_the_hook_redacts(kind: str) -> None:
+    text = f"It reads {canaries()[kind]} from a file."
+    assert service.redact(text) == redact(text)
+
+
+def test_the_service_redacts_further_kinds_where_they_stand() -> None:
+    account = "AC" + Maker(9).draw(32, HEX)
+
+    assert Reason.SECRET in service.check(f"AC is short for account: {account}")
+    assert service.redact(f"AC is short for account: {account}, {account}") == (
+        "AC is short for account: [secret], [secret]"
+    )
 
 
 @pytest.mark.parametrize("text", INNOCENT)
@@ -101,7 +184,18 @@ def test_spans_lie_in_the_text_and_do_not_overlap(text: str) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["ghp_", "password=", "://a:", "-----BEGIN PRIVATE KEY-----", "eyJa.", "curl -u a:", "a" * 60 + "..", "sk-1"],
+    [
+        "ghp_",
+        "password=",
+        "://a:",
+        "-----BEGIN PRIVATE KEY-----",
+        "eyJa.",
+        "curl -u a:",
+        "a" * 60 + "..",
+        "sk-1",
+        "pass a1B2c3D4e5F6 ",
+        "a1B2c3D4e5F6",
+    ],
 )
 def test_hostile_texts_take_no_long_time(unit: str) -> None:
     started = time.monotonic()
