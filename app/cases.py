@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from app.db import Vector
+from app.models import Entry
 from app.schemas import Brief, Candidate, Decision, EntryRef, Fault, Judgement, Level, PassageRef, Reason, ReviewRequest
 
 
@@ -18,6 +19,7 @@ class Draft:
     vector: Vector
     brief: Brief
     updates: frozenset[str] = frozenset()
+    twin: Entry | None = None
     replaces: str | None = None
     retries: str | None = None
     judgement: Judgement | None = None

@@ -7,12 +7,13 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from sqlalchemy import bindparam, delete, insert, select, text, union_all
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col
 
-from app.db import Vector, is_writing
+from app.db import Vector
 from app.embeddings import Embedder, Matrix
 from app.errors import ConfigurationError
 from app.models import ENTRY, ENTRY_VECTOR, LIVE_STATE, EmbeddingSpace
@@ -35,7 +36,7 @@ _CHANGED = select(ENTRY.c.id, ENTRY.c.category).where(_OF_PROJECT, ENTRY.c.revis
 _CHANGED_VECTORS = (
     select(ENTRY.c.id, ENTRY.c.status, ENTRY.c.revision, ENTRY_VECTOR.c.vector)
     .join(ENTRY_VECTOR, ENTRY_VECTOR.c.entry_id == ENTRY.c.id)
-    .where(_OF_PROJECT, ENTRY.c.revision > bindparam("since"))
+    .where(_OF_PROJECT, ENTRY.c.revision > bindparam("since"), ENTRY.c.revision <= bindparam("until"))
 )
 _COLUMNS = select(
     ENTRY.c.id,
@@ -113,12 +114,13 @@ class Neighbourhood:
             count: most neighbours by similarity; the STATE entry may come on top.
             leave_out: ids of entries that the candidate may equal without being a duplicate.
         """
-        index = self._refreshed(session, project)
         ranked = _interleave(*self.rankings(session, project, text, vector, count + len(leave_out)))
-        rows = self._rows(session, project.id, ranked, vector, index.matrix)
-        chosen = [rows[item] for item in ranked if item in rows and item not in leave_out][:count]
-        chosen += [n for n in rows.values() if n.is_live_state and n not in chosen and n.entry_id not in leave_out]
-        return tuple(n.model_copy(update={"label": f"E{place}"}) for place, n in enumerate(chosen, start=1))
+        chosen = [item for item in ranked if item not in leave_out][:count]
+        rows = self._rows(session, project.id, chosen)
+        listed = [item for item in chosen if item in rows]
+        listed += [item for item in rows if item not in chosen and item not in leave_out]  # the STATE
+        matrix = self._indexes[project.id].matrix
+        return tuple(_neighbour(f"E{place}", rows[item], vector, matrix) for place, item in enumerate(listed, start=1))
 
     def rankings(
         self, session: Session, project: ProjectRow, text: str, vector: Vector, count: int
@@ -154,17 +156,17 @@ class Neighbourhood:
         }
         if not near and not shown & leave_out:
             return brief
-        fresh = self._rows(session, project.id, sorted(near), vector, index.matrix)
+        fresh = self._rows(session, project.id, sorted(near))
         gone = (near - fresh.keys()) | leave_out
         kept = [
-            fresh[n.entry_id].model_copy(update={"label": n.label}) if n.entry_id in fresh else n
+            _neighbour(n.label, fresh[n.entry_id], vector, index.matrix) if n.entry_id in fresh else n
             for n in brief.neighbours
             if n.entry_id not in gone
         ]
-        newcomers = [n for entry_id, n in fresh.items() if entry_id not in shown | leave_out]
+        newcomers = [row for entry_id, row in fresh.items() if entry_id not in shown | leave_out]
         labelled = [
-            n.model_copy(update={"label": f"E{place}"})
-            for place, n in enumerate(newcomers, start=len(brief.neighbours) + 1)
+            _neighbour(f"E{place}", row, vector, index.matrix)
+            for place, row in enumerate(newcomers, start=len(brief.neighbours) + 1)
         ]
         return brief.model_copy(update={"neighbours": (*kept, *labelled)})
 
@@ -184,15 +186,17 @@ class Neighbourhood:
         if index.revision == project.revision:
             return index
         with index.lock:
-            changed = session.execute(_CHANGED_VECTORS, {"project_id": project.id, "since": index.revision}).all()
+            # As the project was when it was read: what this transaction writes itself may yet be taken back.
+            changed = session.execute(
+                _CHANGED_VECTORS, {"project_id": project.id, "since": index.revision, "until": project.revision}
+            ).all()
             self._seen += len(changed)
             for entry_id, status, _, vector in changed:
                 if status in VISIBLE:
                     index.matrix.put(entry_id, vector)
                 else:
                     index.matrix.drop(entry_id)
-            if not is_writing(session):  # what a writer sees of its own may yet be taken back, and is to be read again
-                index.revision = max([index.revision, *(row[2] for row in changed)])
+            index.revision = max(index.revision, project.revision)
         return index
 
     def _by_words(self, session: Session, project_id: str, text_: str, count: int, size: int) -> list[str]:
@@ -214,24 +218,25 @@ class Neighbourhood:
             self._common = word_index(session).common(session, COUNTED_FROM)
         return self._common
 
-    def _rows(
-        self, session: Session, project_id: str, ids: Sequence[str], vector: Vector, matrix: Matrix
-    ) -> dict[str, Neighbour]:
+    def _rows(self, session: Session, project_id: str, ids: Sequence[str]) -> dict[str, Sequence[Any]]:
+        """The chosen entries that are there, and the project's STATE, by their ids."""
         rows = session.execute(_STATE_AND_CHOSEN, {"project_id": project_id, "ids": ids})
-        return {
-            row[0]: Neighbour(
-                label="E0",
-                entry_id=row[0],
-                category=Category(row[1]),
-                text=row[2],
-                version=row[3],
-                key=row[4],
-                store_id=row[5],
-                status=EntryStatus(row[6]),
-                similarity=matrix.similarity(row[0], vector),
-            )
-            for row in rows
-        }
+        return {row[0]: row for row in rows}
+
+
+def _neighbour(label: str, row: Sequence[Any], vector: Vector, matrix: Matrix) -> Neighbour:
+    entry_id, category, text_, version, key, store_id, status = row
+    return Neighbour(
+        label=label,
+        entry_id=entry_id,
+        category=category,
+        text=text_,
+        version=version,
+        key=key,
+        store_id=store_id,
+        status=status,
+        similarity=matrix.similarity(entry_id, vector),
+    )
 
 
 def _interleave(first: Sequence[str], second: Sequence[str]) -> list[str]:

@@ -50,7 +50,6 @@ MARGIN_SECONDS = 0.5
 LEASE_SECONDS = 30.0
 POLL_SECONDS = 0.05
 MODEL_CALLS_AT_ONCE = 8
-BEGINNING = datetime.min.replace(tzinfo=UTC)
 LAPSE_EVERY = timedelta(seconds=1)
 NEAR_SIMILARITY = 0.8
 NEAR_WORDS = 0.6
@@ -77,7 +76,7 @@ class Pipeline:
         self._offline = OfflineReviewer()
         self._model = model
         self._now = now
-        self._lapsed: dict[str, datetime] = {}
+        self._lapsed = datetime.min.replace(tzinfo=UTC)
 
     async def review(self, request: ReviewRequest) -> CallOut:
         """Judge a call; the same call again gets the same answer, at no further cost.
@@ -135,15 +134,29 @@ class Pipeline:
 
     def _without_model(self, request: ReviewRequest) -> CallOut | Case | None:
         """The answer, if none has to be paid for; the case, if the model is to be asked; None while it is asked."""
+        now = self._now()
+        self._let_lapse(now)
+        if self._model is None:
+            return self._at_once(request, now)
         with self._database.read() as session:
             if (call := reviews.find_call(session, request)) is not None:
                 return self._repeated(session, call)
-            drafts = [self._draft(request, candidate) for candidate in request.candidates]
-            case = self._look_around(session, request, drafts)
+            case = self._look_around(session, projects.find(session, request.project), request, self._drafts(request))
         if case.asks_model:
             return case
         self._judge_offline(case)
         return self._record(case)
+
+    def _at_once(self, request: ReviewRequest, now: datetime) -> CallOut | None:
+        """Look, judge and record in one transaction, where there is no model that one would have to wait for."""
+        drafts = self._drafts(request)
+        with self._database.write() as session:
+            if (call := reviews.find_call(session, request)) is not None:
+                return self._repeated(session, call)
+            project = projects.locked(session, request.project, now)
+            case = self._look_around(session, project, request, drafts)
+            self._judge_offline(case)
+            return self._write_down(session, project, case, now)
 
     async def _with_model(self, case: Case, give_up: float) -> CallOut | None:
         if not await asyncio.to_thread(self._open, case):
@@ -156,6 +169,9 @@ class Pipeline:
             recorded = asyncio.ensure_future(asyncio.to_thread(self._record, case))
             await asyncio.shield(recorded)
         return recorded.result()
+
+    def _drafts(self, request: ReviewRequest) -> list[Draft]:
+        return [self._draft(request, candidate) for candidate in request.candidates]
 
     def _draft(self, request: ReviewRequest, candidate: Candidate) -> Draft:
         reasons = gate.check(candidate.text)
@@ -170,8 +186,9 @@ class Pipeline:
         )
         return Draft(candidate, text, gate.text_hash(text), reasons, self.index.embed([text])[0], brief)
 
-    def _look_around(self, session: Session, request: ReviewRequest, drafts: list[Draft]) -> Case:
-        project = projects.find(session, request.project)
+    def _look_around(
+        self, session: Session, project: ProjectRow | None, request: ReviewRequest, drafts: list[Draft]
+    ) -> Case:
         level = (project.level if project else None) or self._settings.level
         case = Case(request, new_id(), level, drafts, self._now())
         if level is Level.GATE:
@@ -188,7 +205,7 @@ class Pipeline:
                 if self._is_worn_out(draft, sent_back.refused):
                     draft.judgement = Judgement(reviewer="gate", facts=None, fault=Fault.REPEATED_REFUSALS)
         if level is Level.MODEL:
-            self._plan_model(session, case, project)
+            self._plan_model(session, case)
         return case
 
     def _meet_neighbours(self, session: Session, project: ProjectRow, request: ReviewRequest, draft: Draft) -> None:
@@ -196,9 +213,9 @@ class Pipeline:
             named = entries.named(session, project.id, request.store, draft.candidate.store_id, draft.candidate.key)
             draft.updates = frozenset(entry.id for entry in named)
             draft.replaces = named[0].id if len(named) == 1 else None
-        twin = entries.twin(session, project.id, draft.text_hash)
-        if twin is not None and not _refuses(twin, request, draft.replaces):
-            draft.retries = twin.id
+        draft.twin = entries.twin(session, project.id, draft.text_hash)
+        if draft.twin is not None and not _refuses(draft.twin, request, draft.replaces):
+            draft.retries = draft.twin.id
         near = self.index.neighbourhood.shortlist(
             session, project, draft.text, draft.vector, self._settings.neighbours, leave_out=draft.own
         )
@@ -222,7 +239,7 @@ class Pipeline:
         )
         return int(near) >= policy.MOST_REFUSALS
 
-    def _plan_model(self, session: Session, case: Case, project: ProjectRow | None) -> None:
+    def _plan_model(self, session: Session, case: Case) -> None:
         if self._model is None:
             case.note = NOTE_NO_MODEL
             return
@@ -231,8 +248,7 @@ class Pipeline:
                 continue
             draft.cache_key = _cache_key(draft.brief, self._model)
             draft.judgement = draft.judgement or reviews.cached(session, draft.cache_key)
-            known = entries.twin(session, project.id, draft.text_hash) if project else None
-            if draft.judgement is None and known is not None and _refuses(known, case.request, draft.replaces):
+            if draft.judgement is None and draft.twin and _refuses(draft.twin, case.request, draft.replaces):
                 # An equal text is a duplicate without a reviewer; the decision is made again under the lock.
                 self._judge_draft_offline(draft)
         case.asks_model = any(draft.undecided for draft in case.drafts)
@@ -310,43 +326,48 @@ class Pipeline:
             IntegrityError: another request wrote the same call, or an equal text, meanwhile.
         """
         now = self._now()
+        self._let_lapse(now)
         with self._database.write() as session:
-            project = projects.locked(session, case.request.project, now)
-            if self._let_lapse(session, project, now):
-                project = projects.get(session, project.id)
-            if case.opened:
-                rows = reviews.of_call(session, case.call_id)
-            else:
-                reviews.add_call(session, case.request, case.call_id, project.id, created_at=case.created_at)
-                rows = self._undecided(project, case)
-            outcomes = self._decide_all(session, project, case)
-            # What a person decided while the model was thinking stands, and counts for the call like any other verdict.
-            open_ = [
-                (row, draft, outcome)
-                for row, draft, outcome in zip(rows, case.drafts, outcomes, strict=True)
-                if row["verdict"] is None
-            ]
-            verdicts = [row["verdict"] or outcome.decision.verdict for row, outcome in zip(rows, outcomes, strict=True)]
-            makes_entries = policy.combine(verdicts) is Verdict.APPROVE and not case.request.dry_run
-            for row, draft, outcome in open_:
-                made = self._make_entry(session, project, case, draft, outcome, row, now) if makes_entries else outcome
-                self._settle(case, draft, made, row, now)
-            if case.opened:
-                reviews.save(session, [row for row, _, _ in open_])
-                reviews.close_call(session, case.call_id)
-                cost = sum(draft.judgement.usage.cost_microdollars for draft in case.drafts if draft.judgement)
-                budget.settle(session, call_id=case.call_id, cost=cost, now=now)
-            else:
-                reviews.add(session, rows)
-            return _answer(rows, project.name, replayed=False)
+            return self._write_down(session, projects.locked(session, case.request.project, now), case, now)
 
-    def _let_lapse(self, session: Session, project: ProjectRow, now: datetime) -> bool:
-        """Let lapse what nobody reported, at most once a second for each project; whether it was looked at."""
-        if now - self._lapsed.get(project.id, BEGINNING) < LAPSE_EVERY:
-            return False
-        self._lapsed[project.id] = now
-        entries.expire(session, project.id, now)
-        return True
+    def _write_down(self, session: Session, project: ProjectRow, case: Case, now: datetime) -> CallOut:
+        if case.opened:
+            rows = reviews.of_call(session, case.call_id)
+        else:
+            reviews.add_call(session, case.request, case.call_id, project.id, created_at=case.created_at)
+            rows = self._undecided(project, case)
+        outcomes = self._decide_all(session, project, case)
+        # What a person decided while the model was thinking stands, and counts for the call like any other verdict.
+        open_ = [
+            (row, draft, outcome)
+            for row, draft, outcome in zip(rows, case.drafts, outcomes, strict=True)
+            if row["verdict"] is None
+        ]
+        verdicts = [row["verdict"] or outcome.decision.verdict for row, outcome in zip(rows, outcomes, strict=True)]
+        makes_entries = policy.combine(verdicts) is Verdict.APPROVE and not case.request.dry_run
+        for row, draft, outcome in open_:
+            made = self._make_entry(session, project, case, draft, outcome, row, now) if makes_entries else outcome
+            self._settle(case, draft, made, row, now)
+        if case.opened:
+            reviews.save(session, [row for row, _, _ in open_])
+            reviews.close_call(session, case.call_id)
+            cost = sum(draft.judgement.usage.cost_microdollars for draft in case.drafts if draft.judgement)
+            budget.settle(session, call_id=case.call_id, cost=cost, now=now)
+        else:
+            reviews.add(session, rows)
+        return _answer(rows, project.name, replayed=False)
+
+    def _let_lapse(self, now: datetime) -> None:
+        """Let lapse what was never reported as stored, looking for it at most once a second."""
+        if now - self._lapsed < LAPSE_EVERY:
+            return
+        self._lapsed = now
+        with self._database.read() as session:
+            late = entries.lapsed_projects(session, now)
+        for project_id in late:
+            with self._database.write() as session:
+                projects.lock(session, project_id)
+                entries.expire(session, project_id, now)
 
     @staticmethod
     def _undecided(project: ProjectRow, case: Case) -> list[reviews.Row]:
@@ -389,7 +410,9 @@ class Pipeline:
             return Outcome(policy.refused_by_gate(draft.gate))
         if case.level is Level.GATE:
             return Outcome(Decision(verdict=Verdict.APPROVE))
-        known = entries.twin(session, project.id, draft.text_hash)
+        if project.revision != case.revision:
+            draft.twin = entries.twin(session, project.id, draft.text_hash)
+        known = draft.twin
         if known is not None and _refuses(known, case.request, draft.replaces):
             decision = Decision(verdict=Verdict.DUPLICATE, reasons=(Reason.DUPLICATE,))
             return Outcome(decision, entry=entries.reference(known))
@@ -489,10 +512,9 @@ class Pipeline:
             # An update in place needs no further deed; a newer item beside the older one does.
             in_place = case.request.operation is Operation.UPDATE
             return replace(outcome, entry=None if in_place else entries.reference(older))
-        known = entries.twin(session, project.id, draft.text_hash)
-        if known is not None and known.id != draft.replaces:
-            entries.renew(session, known, proposal, now)
-            row["entry_id"] = known.id
+        if draft.retries is not None and draft.retries != draft.replaces:
+            entries.renew(session, session.get_one(Entry, draft.retries), proposal, now)
+            row["entry_id"] = draft.retries
         else:
             row["entry_id"] = entries.add(session, project.id, proposal, now)
             self.index.neighbourhood.add(session, project.id, row["entry_id"], draft.text, draft.vector)
