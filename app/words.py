@@ -18,8 +18,7 @@ def overlap(one: str, other: str) -> float:
 
 def words(text: str) -> list[str]:
     """Words in their order, folded in case and accents; pairs of characters where a script has no spaces."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    plain = unicodedata.normalize("NFC", "".join(c for c in decomposed if not unicodedata.combining(c)))
+    plain = text.lower() if text.isascii() else _plain(text)
     found: list[str] = []
     for token in _TOKEN.findall(plain):
         if _FIRST_UNSPACED.match(token) and len(token) > 1:
@@ -27,3 +26,8 @@ def words(text: str) -> list[str]:
         else:
             found += token.split("_") if "_" in token else [token]
     return [word for word in found if word]
+
+
+def _plain(text: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return unicodedata.normalize("NFC", "".join(c for c in decomposed if not unicodedata.combining(c)))
