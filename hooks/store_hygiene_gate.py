@@ -608,8 +608,12 @@ _PLACEHOLDER = (
     r"xxxx|\*{4}|\.{4}|…|<|\$\{|\{\{|\$\(|%\(|example|placeholder|0000000000|1234567890|abcdefgh"
     r"|(?<![a-z])(?:your|changeme|change[-_]me|redacted|dummy|sample|insert|replace|fake[-_]|todo)"
 )
-# What names a secret: a variable, a field of a template, a call.
-_REFERENCE = r"\$\w+|%[a-z]|%\w+%|\{[^{}]*\}|\[[^\[\]]*\]|\([^()]*\)|[A-Za-z_][\w.:]*\(.*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
+# What names a secret: a variable, a field of a template, a call; a name has some letters together.
+_NAME = r"(?=\w*?(?:[a-z]{3}|[A-Z_]{3}))[A-Za-z_]"
+_REFERENCE = (
+    rf"\$(?:\w{{1,5}}|{_NAME}\w+)|%[a-z]|%\w+%|\{{[^{{}}]*\}}|\[[^\[\]]*\]|\([^()]*\)|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
+    rf"|(?:\w+[.:]+)*{_NAME}\w*\((?:[^()]*|.*\)(?:[.;].*)?)"
+)
 _WEAK_WORDS = (
     r"(?:(?:my|the|some|password|passwd|pass|pwd|pw|secret|token|user|username|login|admin|root|guest|test|postgres"
     r"|mysql|redis|rabbitmq|mongo|minio|api|key|access|personal|client|id|db|port)[_.-]?)+\d{0,4}"

@@ -115,6 +115,13 @@ def test_words_without_digits_are_no_passwords_in_prose(word: str, way: str) -> 
     assert find_secrets(spoken(word)[way]) == []
 
 
+@pytest.mark.parametrize(
+    "value", ["Xk9(q2z)Lm", "Xk9q2z(Lm7", "$Xk9q2zLm", "{Xk9q2zLm7Pqr}", "Xk9{q2}zLm7", "q2(Xk9z)Lm{7}"]
+)
+def test_brackets_and_dollars_make_no_reference_of_a_password(value: str) -> None:
+    assert find_secrets(f"password = {value}") != []
+
+
 @pytest.mark.parametrize("end", [".", ",", ")", ").", "]:", "*", "|"])
 def test_what_ends_the_sentence_is_no_part_of_the_secret(end: str) -> None:
     assert redact(f"(password: Xk9q(2z)Lm{end}") == f"(password: [redacted assigned_secret]{end}"
