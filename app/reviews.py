@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import Select, bindparam, insert, select, text, update
+from sqlalchemy.engine import RowMapping
 from sqlmodel import Session, col
 
 from app import messages, policy
@@ -329,7 +330,7 @@ def mark_stored(session: Session, review_id: str, now: datetime) -> Review:
     return review
 
 
-def out(row: Mapping[str, Any], project: str) -> ReviewOut:
+def out(row: Mapping[str, Any] | RowMapping, project: str) -> ReviewOut:
     """The review as the API shows it."""
     facts, evidence = row["facts"] or {}, row["evidence"]
     return ReviewOut(
