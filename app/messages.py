@@ -24,6 +24,7 @@ FAULTS: dict[Fault, str] = {
     Fault.BUDGET_EXHAUSTED: "the budget for reviews is used up",
     Fault.INTERRUPTED: "the service was stopped during the review",
     Fault.REPEATED_REFUSALS: "near-same texts were refused three times in this session",
+    Fault.SUSPICIOUS: "a part of it reads like an order to whoever reads it, so a person has to look at it",
 }
 
 

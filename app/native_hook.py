@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from app.index import Index
 from app.pipeline import Pipeline
-from app.schemas import CallOut, Candidate, DeletedReport, Operation, ReviewRequest, Verdict
+from app.schemas import FOR_A_PERSON, CallOut, Candidate, DeletedReport, Operation, ReviewRequest, Verdict
 from hooks import store_hygiene_gate as hook
 
 LOCAL_TOOLS = frozenset({*hook.FILE_TOOLS, *hook.SHELL_TOOLS})
@@ -63,7 +63,11 @@ async def _before(event: dict[str, Any], call: hook.Call, project: str, pipeline
 
 
 def _decision(said: CallOut) -> dict[str, Any]:
-    refused = [review for review in said.reviews if review.verdict not in (Verdict.APPROVE, Verdict.HELD)]
+    refused = [
+        review
+        for review in said.reviews
+        if review.verdict not in (Verdict.APPROVE, Verdict.HELD) or review.fault in FOR_A_PERSON
+    ]
     if refused:
         reason = "Memory not stored. " + "\n".join(review.message for review in refused)
         return _says(permissionDecision="deny", permissionDecisionReason=reason[:LONGEST_REASON])

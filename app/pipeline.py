@@ -424,7 +424,8 @@ class Pipeline:
         if facts is None:
             return _held(draft.judgement.fault)
         decision = policy.decide(facts, draft.brief, replaces=draft.replaces, may_supersede=case.told | draft.updates)
-        return self._point(session, case, draft, draft.judgement, decision)
+        suspicious = decision.verdict is Verdict.APPROVE and draft.judgement.fault is Fault.SUSPICIOUS
+        return _held(Fault.SUSPICIOUS) if suspicious else self._point(session, case, draft, draft.judgement, decision)
 
     def _recheck(self, session: Session, project: ProjectRow, case: Case, draft: Draft) -> None:
         """Take in what was written to the project after the candidate's neighbours were looked up."""

@@ -198,6 +198,11 @@ class Fault(StrEnum):
     BUDGET_EXHAUSTED = "budget_exhausted"
     INTERRUPTED = "interrupted"
     REPEATED_REFUSALS = "repeated_refusals"
+    SUSPICIOUS = "suspicious"
+
+
+# Faults after which only a person may let the text in, whatever the failure policy says.
+FOR_A_PERSON = frozenset({Fault.REPEATED_REFUSALS, Fault.SUSPICIOUS})
 
 
 class Usage(Model):
