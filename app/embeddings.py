@@ -1,8 +1,9 @@
 """Turn texts into vectors: an embedded model, or any endpoint that speaks OpenAI's embeddings API."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import httpx
 import numpy as np
@@ -41,11 +42,7 @@ class WordLlamaEmbedder:
     dimension = 256
 
     def __init__(self) -> None:
-        # Imported here: it takes half a second, and commands that judge nothing need not wait for it.
-        import wordllama  # noqa: PLC0415
-
-        folder = Path(cast("str", wordllama.__file__)).parent
-        self._model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+        self._model = word_llama()
 
     def embed(self, texts: Sequence[str]) -> Vector:
         """Unit vectors of the texts (number × 256, float32)."""
@@ -87,6 +84,16 @@ class EndpointEmbedder:
             raise Unavailable("The embeddings server gave vectors of another number or length than asked for.")
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return cast("Vector", vectors / np.maximum(lengths, 1e-9))
+
+
+@cache
+def word_llama() -> Any:
+    """The WordLlama model, read once; its ``tokenizer`` and ``embedding`` (tokens × 256) serve reviewers as well."""
+    # Imported here: it takes half a second, and commands that judge nothing need not wait for it.
+    import wordllama  # noqa: PLC0415
+
+    folder = Path(cast("str", wordllama.__file__)).parent
+    return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
 
 
 class Matrix:

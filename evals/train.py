@@ -1,49 +1,83 @@
-"""Train the embedded reviewer: `uv run python evals/train.py` (half a minute, and the same result each time).
+"""Train the embedded reviewer: `uv run python evals/train.py` (two minutes, and the same result each time).
 
-Trains on the train split, calibrates and sets thresholds on the development split, and never looks at the test split.
-`--compare` prints what several designs reach in cross-validation by project on the two former splits.
+Learns from the train and development splits and never looks at the test split. Curves and thresholds are set on what
+models of the same make, trained on four fifths of the projects, say of the last fifth. `--compare` prints what several
+designs reach that way.
 """
 
 import argparse
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import log
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, hstack
+from sklearn.cluster import MiniBatchKMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
-from app.embeddings import WordLlamaEmbedder
+from app import gate
 from app.evaluation.data import Labelled, Split, Suite, load
-from app.reviewers import features, linear
-from app.schemas import Category, Verdict
+from app.reviewers import clauses, features, linear, offline, pairs, pieces
+from app.reviewers.features import Known, Wording
+from app.reviewers.linear import LinearModel, Models
+from app.reviewers.pairs import Side
+from app.schemas import Category, Reason, Verdict
 
 DATA = Path(__file__).parent / "data"
-LEAST_TEXTS = 4
-MOST_FEATURES = 24_000
-REGULARISATION = 6.0
 FOLDS = 5
-GOOD_REFUSED = 0.03
-BENIGN_REFUSED = 0.01
-FALSE_STATES = 0.01
+LEAST_TEXTS, MOST_FEATURES = 4, 36_000
+LEAST_CLAUSES = 3
+COMMON_WORDS, LEAST_PROJECTS = 450, 20
+GROUPS = 256
+FORM_WEIGHT = 0.04
+REWRITE_WEIGHT = 0.25
+MOST_TELLING = 2.5
+ATTACK_WEIGHT, BENIGN_WEIGHT = 3.0, 2.0
+ROUNDS, NEAR_STRONGEST = 4, 1.5
+MINED_NEIGHBOURS, MINED_WEIGHT = 3, 0.1
 
-Labels = npt.NDArray[np.str_]
+# What the thresholds may cost, as shares of the texts that they are counted on.
+GOOD_REFUSED = 0.040
+FALSE_STATES = 0.01
+# The fields of meaning were written by readers of these attacks and benign texts, so that even held-out scores flatter.
+BENIGN_REJECTED, GOOD_REJECTED = 0.006, 0.001
+BENIGN_HELD, GOOD_HELD = 0.060, 0.025
+FALSE_DUPLICATES, FALSE_MINED = 0.01, 0.002
+FALSE_RESTATEMENTS = 0.005
+SURE = 30.0
+
+CATEGORIES = tuple(category.value for category in offline.CATEGORIES)
+REASONS = tuple(
+    reason.value for reason in (Reason.SESSION_SUMMARY, Reason.EPHEMERAL, Reason.TOO_GENERIC, Reason.NOT_SELF_CONTAINED)
+)
+OUTPUTS = ("slop", *CATEGORIES, *REASONS)
+
+Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Row:
-    """A text to learn from: its category, verdict, project, whether it attacks, and the suite it comes from."""
+    """A text to learn from, its labels, its project, whether it attacks, and the suite and kind of its case."""
 
     text: str
     category: str
     verdict: str
+    reasons: tuple[str, ...]
     project: str
     attack: bool
     suite: Suite
+    kind: str
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it is one of the candidates that should be approved."""
+        return self.suite is Suite.CANDIDATES and self.verdict == Verdict.APPROVE
 
 
 def rows_of(cases: Sequence[Labelled]) -> list[Row]:
@@ -52,181 +86,499 @@ def rows_of(cases: Sequence[Labelled]) -> list[Row]:
     for case in cases:
         if case.suite is Suite.DUPLICATES:
             entry = case.entries[0]
-            rows.append(Row(entry.text, entry.category.value, Verdict.APPROVE.value, case.project, False, case.suite))
+            rows.append(
+                Row(entry.text, entry.category.value, Verdict.APPROVE, (), case.project, False, case.suite, case.kind)
+            )
         elif case.suite is not Suite.DOCUMENTS and case.verdict is not Verdict.DUPLICATE:
             project = case.id if case.suite is Suite.ATTACKS else case.project
+            reasons = tuple(reason.value for reason in case.reasons)
             attack = case.facts.addresses_reader
-            rows.append(Row(case.text, case.category.value, case.verdict.value, project, attack, case.suite))
+            rows.append(
+                Row(case.text, case.category.value, case.verdict, reasons, project, attack, case.suite, case.kind)
+            )
     return rows
 
 
+def folds(groups: Sequence[str]) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    """Training and held-out places, so that no group is on both sides."""
+    return list(GroupKFold(FOLDS).split(groups, groups=groups))
+
+
+def vocabulary(
+    counts: Sequence[Mapping[str, int]],
+    blocks: Mapping[str, float],
+    outputs: tuple[str, ...],
+    *,
+    least: int,
+    measures: int = 0,
+    keep: set[str] | None = None,
+) -> LinearModel:
+    """An untrained model of the features that occur often enough, with their document frequencies."""
+    frequency = Counter(feature for count in counts for feature in count)
+    names = sorted(f for f, n in frequency.items() if n >= least and (keep is None or f in keep))
+    idf = np.array([log((1 + len(counts)) / (1 + frequency[name])) + 1 for name in names], dtype=np.float32)
+    return LinearModel(
+        outputs=outputs,
+        blocks=blocks,
+        index={name: row for row, name in enumerate(names)},
+        idf=idf,
+        weights=np.zeros((len(names), len(outputs)), dtype=np.float32),
+        dense=np.zeros((measures, len(outputs)), dtype=np.float32),
+        bias=np.zeros(len(outputs), dtype=np.float32),
+    )
+
+
+def matrix(model: LinearModel, counts: Sequence[Mapping[str, int]]) -> csr_matrix:
+    """Counts as the sparse rows that the model sees."""
+    starts, rows, values = [0], [], []
+    for count in counts:
+        found, weights = model.vector(count)
+        rows.append(found)
+        values.append(weights)
+        starts.append(starts[-1] + len(found))
+    return csr_matrix((np.concatenate(values), np.concatenate(rows), starts), shape=(len(counts), len(model.index)))
+
+
+def regression(strength: float, *, weight: object = "balanced", tolerance: float = 1e-4) -> LogisticRegression:
+    """A logistic regression as all models are fitted with."""
+    return LogisticRegression(C=strength, max_iter=600, tol=tolerance, class_weight=weight, random_state=0)
+
+
+# --- what a text is -----------------------------------------------------------------------------------------------
+
+
+class Texts:
+    """The rows with their features, and the answers to learn."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
+        self._pieces = pieces.load()
+        self._wordings = [Wording.of(row.text[: offline.LONGEST_TEXT], self._pieces) for row in rows]
+        self.known = Known(self._common(), self._groups())
+        self.counts = [features.count(wording, self.known) for wording in self._wordings]
+        measured = np.array([features.dense(wording, self._pieces) for wording in self._wordings])
+        self.scale = np.ones(measured.shape[1], dtype=np.float32)
+        self.scale[: features.LAYOUT_SIZE] = FORM_WEIGHT / (measured[:, : features.LAYOUT_SIZE].std(axis=0) + 1e-6)
+        self.measures = measured * self.scale
+        self.projects = [row.project for row in rows]
+        self.plain = np.array([not row.attack for row in rows])
+        self.slop = np.array([row.verdict == Verdict.REJECT for row in rows])
+        self.good = np.array([row.is_good for row in rows])
+        self.kinds = np.array([row.category for row in rows])
+        self.asked = np.array([row.suite is Suite.CANDIDATES for row in rows])
+        self.gated = np.array([bool(gate.check(row.text)) for row in rows])
+        self.why = np.array([next((r for r in REASONS if r in row.reasons), "") for row in rows])
+        self.weight = np.array([REWRITE_WEIGHT if row.verdict == Verdict.REWRITE else 1.0 for row in rows])
+
+    @property
+    def lasting(self) -> Flags:
+        """Which rows are memories."""
+        flags: Flags = self.plain & (self.kinds != Category.NONE.value)
+        return flags
+
+    def untrained(self, keep: set[str] | None = None) -> LinearModel:
+        """A model of all features, or of some."""
+        return vocabulary(
+            self.counts,
+            features.BLOCKS,
+            OUTPUTS,
+            least=LEAST_TEXTS,
+            measures=self.measures.shape[1],
+            keep=keep,
+        )
+
+    def fit(self, model: LinearModel, seen: csr_matrix, training: npt.NDArray[np.int64]) -> LinearModel:
+        """The model trained on some of the rows."""
+        width = len(model.index)
+        weights = np.zeros((seen.shape[1], len(OUTPUTS)), dtype=np.float64)
+        bias = np.zeros(len(OUTPUTS))
+
+        def put(answers: Sequence[str], fit: LogisticRegression) -> None:
+            for row, answer in enumerate(answers):
+                column = OUTPUTS.index(answer)
+                weights[:, column], bias[column] = fit.coef_[row], fit.intercept_[row]
+
+        plain = training[self.plain[training]]
+        telling = self.telling(seen, plain)
+        told = regression(3.0).fit(
+            seen[plain].multiply(telling).tocsr(), self.slop[plain], sample_weight=self.weight[plain]
+        )
+        weights[:, 0], bias[0] = told.coef_[0] * telling, told.intercept_[0]
+        lasting = training[self.lasting[training]]
+        kinds = regression(1.0, tolerance=5e-4).fit(seen[lasting], self.kinds[lasting])
+        put(list(kinds.classes_), kinds)
+        refused = plain[(self.why[plain] != "") & ~np.isin([self.rows[i].verdict for i in plain], [Verdict.APPROVE])]
+        reasons = regression(1.0, weight=None, tolerance=5e-4).fit(seen[refused], self.why[refused])
+        put(list(reasons.classes_), reasons)
+        return replace(
+            model,
+            weights=weights[:width].astype(np.float32),
+            dense=(weights[width:] * self.scale[:, None]).astype(np.float32),
+            bias=bias.astype(np.float32),
+        )
+
+    def telling(self, seen: csr_matrix, training: npt.NDArray[np.int64]) -> Numbers:
+        """How much each feature tells slop from the rest by itself (after Wang and Manning, 2012): 0.5 to 1.75."""
+        sure = training[self.weight[training] == 1.0]
+        present = seen[sure].astype(bool).astype(float)
+        slop, rest = (np.asarray(present[self.slop[sure] == side].sum(axis=0)).ravel() + 1 for side in (True, False))
+        ratio = np.abs(np.log(slop / slop.sum()) - np.log(rest / rest.sum()))
+        telling: Numbers = 0.5 + 0.5 * np.minimum(ratio, MOST_TELLING)
+        telling[-self.measures.shape[1] :] = 1.0
+        return telling
+
+    def seen(self, model: LinearModel) -> csr_matrix:
+        """All that the model sees of the rows: features, then measures."""
+        return hstack([matrix(model, self.counts), csr_matrix(self.measures)]).tocsr()
+
+    def scores(self, model: LinearModel, seen: csr_matrix) -> Numbers:
+        """Rows × outputs."""
+        weights = np.vstack([model.weights, model.dense / self.scale[:, None]])
+        return np.asarray(seen @ weights + model.bias, dtype=np.float64)
+
+    def held_out(self) -> Numbers:
+        """Scores of each row by a model that saw nothing of its project."""
+        model = self.untrained()
+        seen = self.seen(model)
+        scores = np.zeros((len(self.rows), len(OUTPUTS)))
+        for training, rest in folds(self.projects):
+            scores[rest] = self.scores(self.fit(model, seen, training), seen[rest])
+        return scores
+
+    def train(self) -> LinearModel:
+        """The final model; its features are first cut down to the weightiest."""
+        everything = np.arange(len(self.rows))
+        model = self.untrained()
+        first = self.fit(model, self.seen(model), everything)
+        strength = np.abs(first.weights).max(axis=1) * np.sqrt(first.idf)
+        names = list(first.index)
+        keep = {names[row] for row in np.argsort(-strength, kind="stable")[:MOST_FEATURES]}
+        model = self.untrained(keep)
+        return self.fit(model, self.seen(model), everything)
+
+    def _common(self) -> frozenset[str]:
+        """The words of most projects, which the skeleton keeps."""
+        projects: defaultdict[str, set[str]] = defaultdict(set)
+        for row, wording in zip(self.rows, self._wordings, strict=True):
+            for token in features.tokens(wording):
+                projects[token.casefold()].add(row.project)
+        ranked = sorted(projects, key=lambda word: (-len(projects[word]), word))[:COMMON_WORDS]
+        return frozenset(word for word in ranked if len(projects[word]) >= LEAST_PROJECTS)
+
+    def _groups(self) -> npt.NDArray[np.uint8]:
+        """Word pieces of like meaning in one group each."""
+        units = self._pieces.vectors / self._pieces.lengths[:, None]
+        means = MiniBatchKMeans(GROUPS, random_state=0, n_init=1, batch_size=4096, max_iter=30).fit(units)
+        labels: npt.NDArray[np.uint8] = means.labels_.astype(np.uint8)
+        return labels
+
+
+# --- attacks, clause by clause ------------------------------------------------------------------------------------
+
+
+class Clauses:
+    """The clauses of all texts; of an attacking text it is not known which of them attacks."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
+        cut = pieces.load()
+        self.counts: list[Counter[str]] = []
+        measured: list[linear.Floats] = []
+        owners: list[int] = []
+        for owner, row in enumerate(rows):
+            for clause, count in clauses.of(row.text[: offline.LONGEST_TEXT]):
+                self.counts.append(count)
+                measured.append(clauses.meaning(clause, cut))
+                owners.append(owner)
+        self.measures = np.array(measured)
+        self.owner = np.array(owners)
+        self.attack = np.array([row.attack for row in rows])
+        self.projects = [row.project for row in rows]
+        size = self.measures.shape[1]
+        self.model = vocabulary(self.counts, clauses.BLOCKS, ("attack",), least=LEAST_CLAUSES, measures=size)
+
+    @cached_property
+    def seen(self) -> csr_matrix:
+        """All clauses as the model sees them."""
+        return hstack([matrix(self.model, self.counts), csr_matrix(self.measures)]).tocsr()
+
+    def pooled(self, scores: Numbers) -> Numbers:
+        """The score of each text: that of its most hostile clause."""
+        best = np.full(len(self.rows), -np.inf)
+        np.maximum.at(best, self.owner, scores)
+        return best
+
+    def fit(self, training: npt.NDArray[np.int64]) -> LogisticRegression:
+        """Learn from some texts: guess which clauses attack, fit, guess again (multiple-instance learning)."""
+        among = np.isin(self.owner, training)
+        hostile = among & self.attack[self.owner]
+        harmless = among & ~hostile
+        last = np.append(self.owner[1:] != self.owner[:-1], True)
+        hides = np.array(["hidden" in row.kind for row in self.rows])[self.owner]
+        guess = hostile & (last | ~hides)
+        weight = np.where([row.suite is Suite.BENIGN for row in self.rows], BENIGN_WEIGHT, 1.0)[self.owner]
+        for _ in range(ROUNDS):
+            used = harmless | guess
+            fit = regression(10.0, weight={False: 1.0, True: ATTACK_WEIGHT})
+            fit.fit(self.seen[used], guess[used], sample_weight=weight[used])
+            scores = fit.decision_function(self.seen)
+            strongest = self.pooled(scores)[self.owner]
+            again = hostile & ((scores == strongest) | (scores > np.maximum(0.0, strongest - NEAR_STRONGEST)))
+            if bool((again == guess).all()):
+                break
+            guess = again
+        return fit
+
+    def held_out(self) -> Numbers:
+        """Scores of each text by a model that saw nothing of its project (an attack is a project of its own)."""
+        scores = np.zeros(len(self.rows))
+        for training, rest in folds(self.projects):
+            scores[rest] = self.pooled(self.fit(training).decision_function(self.seen))[rest]
+        return scores
+
+    def train(self) -> LinearModel:
+        """The final model."""
+        fit = self.fit(np.arange(len(self.rows)))
+        weights, bias = fit.coef_.T.astype(np.float32), np.asarray(fit.intercept_, dtype=np.float32)
+        width = len(self.model.index)
+        return replace(self.model, weights=weights[:width], dense=weights[width:], bias=bias)
+
+
+# --- two texts ----------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
-class Vectoriser:
-    """Turns texts into the rows that the models are trained on, exactly as the product does."""
+class Pair:
+    """A stored text and an offered one, whether they say the same, and where they come from."""
 
-    models: linear.LinearModels
-
-    @classmethod
-    def of(cls, texts: Sequence[str], keep: set[str] | None = None) -> "Vectoriser":
-        """Learn vocabulary, document frequencies and the spread of the layout."""
-        counts = [features.count(text[: linear.LONGEST_TEXT]) for text in texts]
-        frequency: Counter[str] = Counter(feature for count in counts for feature in count)
-        names = sorted(f for f, n in frequency.items() if n >= LEAST_TEXTS and (keep is None or f in keep))
-        idf = np.array([log((1 + len(texts)) / (1 + frequency[name])) + 1 for name in names], dtype=np.float32)
-        layout = np.array([list(features.layout(text).values()) for text in texts], dtype=np.float32)
-        outputs, size = len(linear.OUTPUTS), len(names) + layout.shape[1]
-        models = linear.LinearModels(
-            index={name: row for row, name in enumerate(names)},
-            idf=idf,
-            weights=np.zeros((size, outputs), dtype=np.float32),
-            bias=np.zeros(outputs, dtype=np.float32),
-            layout_centre=layout.mean(axis=0),
-            layout_scale=(layout.std(axis=0) + 1e-6) * 10,
-            calibration={},
-            thresholds={},
-        )
-        return cls(models)
-
-    def matrix(self, texts: Sequence[str]) -> csr_matrix:
-        """Sparse rows: features, then the standardised layout."""
-        starts, rows, values = [0], [], []
-        for text in texts:
-            found, weights = self.models.vector(text[: linear.LONGEST_TEXT])
-            rows.append(found)
-            values.append(weights)
-            starts.append(starts[-1] + len(found))
-        counted = csr_matrix(
-            (np.concatenate(values), np.concatenate(rows), starts), shape=(len(texts), len(self.models.index))
-        )
-        layout = np.array([list(features.layout(text).values()) for text in texts], dtype=np.float32)
-        layout = (layout - self.models.layout_centre) / self.models.layout_scale
-        return hstack([counted, csr_matrix(layout)]).tocsr()
+    stored: Side
+    offered: Side
+    same: bool
+    project: str
+    mined: bool
 
 
-def classifier(positive: float = 1.0) -> LogisticRegression:
-    """A logistic regression; ``positive`` weighs the rarer answer up."""
-    weight: object = "balanced" if positive == 1.0 else {False: 1.0, True: positive}
-    return LogisticRegression(C=REGULARISATION, max_iter=600, tol=1e-3, class_weight=weight, random_state=0)
+def pairs_of(cases: Sequence[Labelled]) -> list[Pair]:
+    """The labelled pairs, then each candidate with the nearest others of its project (which say something else)."""
+    cut = pieces.load()
+    sides: dict[str, Side] = {}
 
+    def side(text: str) -> Side:
+        return sides.setdefault(text, Side(text, cut))
 
-def train(rows: Sequence[Row]) -> tuple[linear.LinearModels, set[str]]:
-    """Models on rows, uncalibrated; the features are first cut down to the weightiest."""
-    texts = [row.text for row in rows]
-    first = _fitted(Vectoriser.of(texts), rows)
-    strength = np.abs(first.weights[: len(first.index)]).max(axis=1)
-    names = list(first.index)
-    keep = {names[row] for row in np.argsort(-strength)[:MOST_FEATURES]}
-    return _fitted(Vectoriser.of(texts, keep), rows), keep
-
-
-def _fitted(vectoriser: Vectoriser, rows: Sequence[Row]) -> linear.LinearModels:
-    matrix = vectoriser.matrix([row.text for row in rows])
-    base = vectoriser.models
-    weights, bias = base.weights.copy(), base.bias.copy()
-    plain = np.array([not row.attack for row in rows])
-    slop = np.array([row.verdict == Verdict.REJECT for row in rows])
-    attack = np.array([row.attack for row in rows])
-    kinds = np.array([row.category for row in rows])
-    lasting = plain & (kinds != Category.NONE.value)
-    fits: list[tuple[slice, LogisticRegression]] = [
-        (slice(0, 1), classifier().fit(matrix[plain], slop[plain])),
-        (slice(1, 2), classifier(positive=5.0).fit(matrix, attack)),
+    found = [
+        Pair(side(entry.text), side(case.text), case.facts.duplicate_of == entry.label, case.project, mined=False)
+        for case in cases
+        for entry in case.entries
+        if case.suite is Suite.DUPLICATES or case.verdict in (Verdict.DUPLICATE, Verdict.UPDATE)
+        if case.suite is Suite.DUPLICATES or entry.category is not Category.STATE
     ]
-    for place, fit in fits:
-        weights[:, place] = fit.coef_.T
-        bias[place] = fit.intercept_
-    category = classifier().fit(matrix[lasting], kinds[lasting])
-    for row, name in enumerate(category.classes_):
-        column = linear.OUTPUTS.index(str(name))
-        weights[:, column] = category.coef_[row]
-        bias[column] = category.intercept_[row]
-    return linear.LinearModels(
-        **{**base.__dict__, "weights": weights.astype(np.float32), "bias": bias.astype(np.float32)}
-    )
+    by_project: defaultdict[str, list[Side]] = defaultdict(list)
+    for case in cases:
+        if case.suite is Suite.CANDIDATES and case.verdict is not Verdict.DUPLICATE and not gate.check(case.text):
+            by_project[case.project].append(side(case.text))
+    for project, texts in by_project.items():
+        meanings = np.array([text.meaning for text in texts])
+        near = meanings @ meanings.T
+        np.fill_diagonal(near, -1)
+        for place, text in enumerate(texts):
+            nearest = np.argsort(-near[place], kind="stable")[:MINED_NEIGHBOURS].tolist()
+            found += [Pair(texts[other], text, False, project, mined=True) for other in nearest]
+    return found
 
 
-def calibrate(models: linear.LinearModels, rows: Sequence[Row]) -> linear.LinearModels:
-    """Set curves and thresholds on texts that were not trained on."""
-    unscaled = linear.LinearModels(
-        **{**models.__dict__, "calibration": dict.fromkeys(("slop", "injection"), (1.0, 0.0))}
-    )
-    readings = [unscaled.read(row.text) for row in rows]
-    plain = [not row.attack for row in rows]
-    slop = np.array([_logit(reading.slop) for reading in readings])
-    attack = np.array([_logit(reading.injection) for reading in readings])
-    curves = {
-        "slop": _curve(slop[plain], np.array([row.verdict == Verdict.REJECT for row in rows])[plain]),
-        "injection": _curve(attack, np.array([row.attack for row in rows])),
-    }
-    calibrated = linear.LinearModels(**{**models.__dict__, "calibration": curves})
-    final = [calibrated.read(row.text) for row in rows]
-    good = [r.slop for r, row in zip(final, rows, strict=True) if _is_good(row)]
-    benign = [r.injection for r, row in zip(final, rows, strict=True) if row.suite is Suite.BENIGN]
-    state = [
-        r.categories[Category.STATE]
-        for r, row in zip(final, rows, strict=True)
-        if _is_good(row) and row.category != Category.STATE.value
-    ]
-    thresholds = {
-        "state": float(np.quantile(state, 1 - FALSE_STATES)),
-        "slop": float(np.quantile(good, 1 - GOOD_REFUSED)),
-        "injection": float(np.quantile(benign, 1 - BENIGN_REFUSED)),
-    }
-    return linear.LinearModels(**{**calibrated.__dict__, "thresholds": thresholds})
+class Pairs:
+    """Pairs with their measures."""
+
+    def __init__(self, found: Sequence[Pair]) -> None:
+        self.measures = np.array([pairs.measures(pair.stored, pair.offered) for pair in found])
+        self.differ = np.array([pairs.differ(pair.stored, pair.offered) for pair in found])
+        self.same = np.array([pair.same for pair in found])
+        self.mined = np.array([pair.mined for pair in found])
+        self.projects = [pair.project for pair in found]
+
+    def fit(self, training: npt.NDArray[np.int64]) -> LogisticRegression:
+        """Learn from some pairs, but not from edits: those would teach that likeness speaks against sameness."""
+        training = training[~self.differ[training]]
+        weight = np.where(self.mined[training], MINED_WEIGHT, 1.0)
+        fit = LogisticRegression(C=30.0, max_iter=2000, random_state=0)
+        return fit.fit(self.measures[training], self.same[training], sample_weight=weight)
+
+    def held_out(self) -> Numbers:
+        """Scores of each pair by a model that saw nothing of its project."""
+        scores = np.zeros(len(self.same))
+        for training, rest in folds(self.projects):
+            scores[rest] = self.fit(training).decision_function(self.measures[rest])
+        return scores
+
+    def train(self) -> linear.Floats:
+        """The final weights, then the bias."""
+        fit = self.fit(np.arange(len(self.same)))
+        return np.append(fit.coef_[0], fit.intercept_).astype(np.float32)
 
 
-def _is_good(row: Row) -> bool:
-    return row.suite is Suite.CANDIDATES and row.verdict == Verdict.APPROVE
+def restatements(cases: Sequence[Labelled], weights: linear.Floats) -> tuple[Numbers, Flags, Flags]:
+    """For each text the score of its likeliest quote, whether it restates one, and whether it was written for that."""
+    cut = pieces.load()
+    sides: dict[str, Side] = {}
+    scores, answers, hard = [], [], []
+    for case in cases:
+        if not case.documents or case.suite not in (Suite.CANDIDATES, Suite.DOCUMENTS):
+            continue
+        offered = Side(case.text, cut)
+        quotes = {quote for passage in case.documents for quote in pairs.windows(passage.text)}
+        best = -SURE
+        for quote in sorted(quotes):
+            stored = sides.setdefault(quote, Side(quote, cut))
+            if stored.core == offered.core:
+                best = SURE
+            elif stored.meaning @ offered.meaning >= offline.LEAST_COSINE and not pairs.differ(stored, offered):
+                best = max(best, pairs.score(weights, stored, offered))
+        restates = case.facts.restates is not None or Reason.RESTATES_DOCUMENT in case.reasons
+        scores.append(best)
+        answers.append(restates)
+        hard.append(case.suite is Suite.DOCUMENTS)
+    return np.array(scores), np.array(answers), np.array(hard)
 
 
-def _logit(probability: float) -> float:
-    return log(probability / (1 - probability)) if 0 < probability < 1 else 30.0 * (2 * (probability > 0.5) - 1)
+# --- calibration --------------------------------------------------------------------------------------------------
 
 
-def _curve(scores: npt.NDArray[np.float64], answers: npt.NDArray[np.bool_]) -> tuple[float, float]:
+def curve(scores: Numbers, answers: Flags) -> tuple[float, float]:
+    """Slope and offset of the logistic curve from scores to probabilities."""
     fit = LogisticRegression(C=1e3).fit(scores.reshape(-1, 1), answers)
     return float(fit.coef_[0, 0]), float(fit.intercept_[0])
 
 
-def compare(rows: Sequence[Row]) -> None:
-    """Print, for several designs, the slop caught at 3% and 5% of good refused, and the categories right."""
-    texts = [row.text for row in rows]
-    full = Vectoriser.of(texts)
-    counted = full.matrix(texts)
-    blocks = np.array([name[0] for name in full.models.index])
-    layout = counted[:, len(blocks) :]
-    vectors = csr_matrix(WordLlamaEmbedder().embed(texts) * 4)
-    designs: dict[str, Callable[[], csr_matrix]] = {
-        "A: embedding (WordLlama, 256)": lambda: vectors,
-        "B: words and pairs": lambda: counted[:, np.flatnonzero(np.isin(blocks, ["w", "p"]))],
-        "C: runs of characters": lambda: counted[:, np.flatnonzero(blocks == "c")],
-        "D: all blocks and layout": lambda: counted,
-        "E: D and the embedding": lambda: hstack([counted, vectors]).tocsr(),
-        "F: layout alone": lambda: layout,
+def ceiling(scores: Iterable[float], share: float) -> float:
+    """The least threshold that at most this share of the scores reaches."""
+    ranked = sorted(scores, reverse=True)
+    return ranked[int(share * len(ranked))] + 1e-6
+
+
+def train(cases: Sequence[Labelled]) -> Models:
+    """All models, calibrated on held-out projects."""
+    rows = rows_of(cases)
+    texts, found, compared = Texts(rows), Clauses(rows), Pairs(pairs_of(cases))
+    told, attacks, same = texts.held_out(), found.held_out(), compared.held_out()
+    slop = told[:, 0]
+    benign = np.array([row.suite is Suite.BENIGN for row in rows])
+    compared_weights = compared.train()
+    restated, restates, hard = restatements(cases, compared_weights)
+    kinds = [linear.softmax(dict(zip(CATEGORIES, scores, strict=True))) for scores in told[:, 1:6].tolist()]
+    not_state = texts.good & (texts.kinds != Category.STATE.value)
+    comparable = np.where(compared.differ, -SURE, same)
+    other = ~compared.same & ~compared.mined
+    raw = {
+        "slop": ceiling(np.where(texts.gated, np.inf, slop)[texts.good], GOOD_REFUSED),
+        "attack": max(ceiling(attacks[benign], BENIGN_REJECTED), ceiling(attacks[texts.good], GOOD_REJECTED)),
+        "suspicious": max(ceiling(attacks[benign], BENIGN_HELD), ceiling(attacks[texts.good], GOOD_HELD)),
+        "duplicate": max(
+            ceiling(comparable[other], FALSE_DUPLICATES), ceiling(comparable[compared.mined], FALSE_MINED)
+        ),
+        "restatement": max(
+            ceiling(restated[~restates], FALSE_RESTATEMENTS), ceiling(restated[~restates & hard], FALSE_DUPLICATES)
+        ),
     }
-    print("| design | slop caught, 3% good refused | 5% | category right |\n|---|---|---|---|")
-    for name, matrix in designs.items():
-        at3, at5, right = _cross_validated(matrix(), rows)
-        print(f"| {name} | {at3:.1%} | {at5:.1%} | {right:.1%} |", flush=True)
+    curves = {
+        "slop": curve(slop[texts.plain], texts.slop[texts.plain]),
+        "attack": curve(attacks, found.attack),
+        "same": curve(same[~compared.differ], compared.same[~compared.differ]),
+    }
+    models = Models(texts.known, texts.train(), found.train(), compared_weights, curves, {})
+    belongs = {"slop": "slop", "attack": "attack", "suspicious": "attack", "duplicate": "same", "restatement": "same"}
+    thresholds = {name: models.probability(belongs[name], score) for name, score in raw.items()}
+    thresholds["state"] = ceiling((kinds[i][Category.STATE.value] for i in np.flatnonzero(not_state)), FALSE_STATES)
+    _report(texts, told, raw, attacks, found, comparable, compared, restated, restates)
+    return replace(models, thresholds=thresholds)
 
 
-def _cross_validated(matrix: csr_matrix, rows: Sequence[Row]) -> tuple[float, float, float]:
-    slop = np.array([row.verdict == Verdict.REJECT for row in rows])
-    good = np.array([_is_good(row) for row in rows])
-    plain = np.array([not row.attack for row in rows])
-    kinds = np.array([row.category for row in rows])
-    lasting = plain & (kinds != Category.NONE.value)
-    asked = np.array([row.suite is Suite.CANDIDATES for row in rows])
-    groups = [row.project for row in rows]
-    scores = np.zeros(len(rows))
-    found = np.empty(len(rows), dtype=object)
-    for training, rest in GroupKFold(FOLDS).split(matrix, slop, groups):
-        known = training[plain[training]]
-        scores[rest] = classifier().fit(matrix[known], slop[known]).decision_function(matrix[rest])
-        known = training[lasting[training]]
-        found[rest] = classifier().fit(matrix[known], kinds[known]).predict(matrix[rest])
-    caught = [float((scores[slop & asked] > np.quantile(scores[good], 1 - share)).mean()) for share in (0.03, 0.05)]
-    return caught[0], caught[1], float((found[lasting & asked] == kinds[lasting & asked]).mean())
+def _report(
+    texts: Texts,
+    told: Numbers,
+    raw: Mapping[str, float],
+    attacks: Numbers,
+    found: Clauses,
+    comparable: Numbers,
+    compared: Pairs,
+    restated: Numbers,
+    restates: Flags,
+) -> None:
+    """Print what the held-out scores reach at the thresholds."""
+    refused = texts.gated | (told[:, 0] >= raw["slop"])
+    rewrite = np.array([row.verdict == Verdict.REWRITE for row in texts.rows]) & texts.asked
+    memories = texts.lasting & texts.asked
+    right = np.array(CATEGORIES)[told[:, 1:6].argmax(axis=1)] == texts.kinds
+    hostile = np.array([row.suite is Suite.ATTACKS for row in found.rows])
+    benign = np.array([row.suite is Suite.BENIGN for row in found.rows])
+    slop = texts.slop & texts.asked & texts.plain
+    rejected, held = attacks >= raw["attack"], attacks >= raw["suspicious"]
+    other = ~compared.same & ~compared.mined
+    same = comparable >= raw["duplicate"]
+    for name, share in {
+        "slop admitted": (~refused[slop]).mean(),
+        "good refused": refused[texts.good].mean(),
+        "rewrites admitted": (~refused[rewrite]).mean(),
+        "category right": right[memories].mean(),
+        "attacks rejected": (rejected | texts.gated)[hostile].mean(),
+        "attacks not approved": (held | refused)[hostile].mean(),
+        "benign rejected": rejected[benign].mean(),
+        "benign held": (held & ~rejected)[benign].mean(),
+        "good held": (held & ~rejected)[texts.good].mean(),
+        "duplicates found": same[compared.same].mean(),
+        "false duplicates, look-alikes": same[other].mean(),
+        "false duplicates, mined": same[compared.mined].mean(),
+        "restatements found": (restated >= raw["restatement"])[restates].mean(),
+        "false restatements": (restated >= raw["restatement"])[~restates].mean(),
+    }.items():
+        print(f"{name:32} {share:.1%}")
+
+
+# --- designs ------------------------------------------------------------------------------------------------------
+
+
+def compare(cases: Sequence[Labelled]) -> None:
+    """Print, for several designs, the slop let in at 3% and 5% of good refused, and the categories right."""
+    texts = Texts(rows_of(cases))
+    model = texts.untrained()
+    seen = texts.seen(model)
+    blocks = np.array([name[0] for name in model.index])
+    size = features.LAYOUT_SIZE
+
+    def of(names: str) -> csr_matrix:
+        return seen[:, np.flatnonzero(np.isin(blocks, list(names)))]
+
+    form = seen[:, len(blocks) : len(blocks) + size]
+    designs: dict[str, Callable[[], csr_matrix]] = {
+        "form alone": lambda: form,
+        "meaning of the words alone": lambda: seen[:, len(blocks) + size :],
+        "words and pairs": lambda: of("wp"),
+        "runs of characters": lambda: of("c"),
+        "skeleton and form": lambda: hstack([of("k"), form]).tocsr(),
+        "all wording and form": lambda: hstack([of("cwpfls"), form]).tocsr(),
+        "the same with the skeleton": lambda: hstack([of("cwpflsk"), form]).tocsr(),
+        "the same with groups of pieces": lambda: hstack([of("cwpflskg"), form]).tocsr(),
+        "the same with meaning (shipped)": lambda: seen,
+    }
+    print("| design | slop admitted, 3% good refused | 5% | category right |\n|---|---|---|---|")
+    for name, part in designs.items():
+        admitted3, admitted5, right = _cross_validated(part(), texts)
+        print(f"| {name} | {admitted3:.1%} | {admitted5:.1%} | {right:.1%} |", flush=True)
+
+
+def _cross_validated(seen: csr_matrix, texts: Texts) -> tuple[float, float, float]:
+    scores = np.zeros(len(texts.rows))
+    found = np.empty(len(texts.rows), dtype=object)
+    for training, rest in folds(texts.projects):
+        plain = training[texts.plain[training]]
+        fit = regression(3.0).fit(seen[plain], texts.slop[plain], sample_weight=texts.weight[plain])
+        scores[rest] = fit.decision_function(seen[rest])
+        lasting = training[texts.lasting[training]]
+        found[rest] = regression(1.0, tolerance=5e-4).fit(seen[lasting], texts.kinds[lasting]).predict(seen[rest])
+    refused = np.where(texts.gated, np.inf, scores)
+    slop, memories = texts.slop & texts.asked & texts.plain, texts.lasting & texts.asked
+    admitted = [float((refused[slop] < ceiling(refused[texts.good], share)).mean()) for share in (0.03, 0.05)]
+    return admitted[0], admitted[1], float((found[memories] == texts.kinds[memories]).mean())
 
 
 def main() -> None:
@@ -235,16 +587,14 @@ def main() -> None:
     parser.add_argument("--compare", action="store_true", help="cross-validate several designs instead of training")
     parser.add_argument("--out", type=Path, default=linear.FILE, help="where the models go")
     arguments = parser.parse_args()
-    cases = load(DATA)
-    training = rows_of([case for case in cases if case.split is Split.TRAIN])
-    development = rows_of([case for case in cases if case.split is Split.DEVELOPMENT])
+    cases = [case for case in load(DATA) if case.split is not Split.TEST]
     if arguments.compare:
-        compare([*training, *development])
+        compare(cases)
         return
-    models, _ = train(training)
-    models = calibrate(models, development)
+    models = train(cases)
     linear.save(models, arguments.out)
-    print(f"{len(models.index)} features, {arguments.out.stat().st_size / 1024:.0f} KiB, {models.thresholds}")
+    print(f"{len(models.text.index)} + {len(models.clause.index)} features, {arguments.out.stat().st_size // 1024} KiB")
+    print({name: round(value, 4) for name, value in models.thresholds.items()})
 
 
 if __name__ == "__main__":

@@ -1,121 +1,142 @@
-"""The linear models of the embedded reviewer: a few thousand weighted features, read from one small file.
+"""Linear models over counted features, read from one small file.
 
 Trained by `evals/train.py`, described in evals/MODEL_CARD.md. The product needs only numpy to use them.
 """
 
 import json
+import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from math import exp, log
+from functools import cache, cached_property
+from math import exp
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from app.errors import ConfigurationError
-from app.reviewers import features
-from app.schemas import Category
+from app.reviewers.features import Known
 
 FILE = Path(__file__).with_name("offline_model.npz")
-CATEGORIES = (Category.STATE, Category.DECISION, Category.RULE, Category.DISCOVERY, Category.QUIRK)
-OUTPUTS = ("slop", "injection", *(category.value for category in CATEGORIES))
-LONGEST_TEXT = 4000
 
 Floats = npt.NDArray[np.float32]
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What the models make of a text, as probabilities."""
-
-    slop: float
-    injection: float
-    categories: dict[Category, float]
-
-
-@dataclass(frozen=True)
-class LinearModels:
-    """One linear model for each of ``OUTPUTS``, over the features of `app.reviewers.features`.
+class LinearModel:
+    """One linear model for each of its outputs, over counted features and some measures.
 
     Attributes:
+        outputs: names of what it tells.
+        blocks: how much each block of features weighs; a feature's first character names its block.
         index: row of each feature.
         idf: inverse document frequency of each row.
-        weights: rows × outputs; the last rows are those of the layout, in the order of `features.layout`.
+        weights: rows × outputs.
+        dense: measures × outputs; empty if there are no measures.
         bias: of each output.
-        layout_centre, layout_scale: by which the layout was standardised.
-        calibration: slope and offset of the logistic curve of each binary output (Platt, 1999).
-        thresholds: probabilities at and above which a binary output is acted on.
     """
 
+    outputs: tuple[str, ...]
+    blocks: Mapping[str, float]
     index: dict[str, int]
     idf: Floats
     weights: Floats
+    dense: Floats
     bias: Floats
-    layout_centre: Floats
-    layout_scale: Floats
+
+    def scores(self, counted: Mapping[str, int], measures: Floats | None = None) -> dict[str, float]:
+        """Score of each output: above 0 where it is likelier than not, before calibration."""
+        rows, values = self.vector(counted)
+        found = values @ self.weights[rows] + self.bias
+        if measures is not None:
+            found = found + measures @ self.dense
+        return dict(zip(self.outputs, found.tolist(), strict=True))
+
+    def vector(self, counted: Mapping[str, int]) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Rows and values of the known features: sublinear counts × idf, each block of length one × its weight."""
+        row_of = self.index.get
+        found = [(row, times) for feature, times in counted.items() if (row := row_of(feature)) is not None]
+        rows, times = np.array(found, dtype=np.int64).reshape(-1, 2).T
+        values = self.idf[rows] * (1 + np.log(times))
+        blocks = self._block_of[rows]
+        lengths = np.sqrt(np.bincount(blocks, weights=values * values, minlength=len(self.blocks)))
+        scale = np.array(list(self.blocks.values())) / np.maximum(lengths, 1e-9)
+        return rows, (values * scale[blocks]).astype(np.float32)
+
+    @cached_property
+    def _block_of(self) -> npt.NDArray[np.int64]:
+        places = {block: place for place, block in enumerate(self.blocks)}
+        return np.array([places[feature[0]] for feature in self.index], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Models:
+    """All that the embedded reviewer has learned.
+
+    Attributes:
+        known: by which the features of a text are told apart.
+        text: what a whole text is.
+        clause: whether a clause attacks.
+        pair: weights of the measures by which two texts are compared, then the bias.
+        calibration: slope and offset of the logistic curve of each binary output (Platt, 1999).
+        thresholds: probabilities at and above which something is acted on.
+    """
+
+    known: Known
+    text: LinearModel
+    clause: LinearModel
+    pair: Floats
     calibration: dict[str, tuple[float, float]]
     thresholds: dict[str, float]
 
-    def read(self, text: str) -> Reading:
-        """Probabilities for a text; of a very long one only the beginning is looked at."""
-        shown = text[:LONGEST_TEXT]
-        rows, values = self.vector(shown)
-        layout = np.array(list(features.layout(shown).values()), dtype=np.float32)
-        layout = (layout - self.layout_centre) / self.layout_scale
-        scores = values @ self.weights[rows] + layout @ self.weights[len(self.index) :] + self.bias
-        by_name = dict(zip(OUTPUTS, scores.tolist(), strict=True))
-        largest = max(by_name[category.value] for category in CATEGORIES)
-        raw = {category: exp(by_name[category.value] - largest) for category in CATEGORIES}
-        total = sum(raw.values())
-        return Reading(
-            slop=self._calibrated("slop", by_name["slop"]),
-            injection=self._calibrated("injection", by_name["injection"]),
-            categories={category: value / total for category, value in raw.items()},
-        )
-
-    def vector(self, text: str) -> tuple[npt.NDArray[np.int64], Floats]:
-        """Rows and values of a text's known features: sublinear counts × idf, each block of length one × its weight."""
-        rows: list[int] = []
-        values: list[float] = []
-        lengths = dict.fromkeys(features.BLOCKS, 0.0)
-        blocks: list[str] = []
-        for feature, times in features.count(text).items():
-            row = self.index.get(feature)
-            if row is not None:
-                value = (1 + log(times)) * float(self.idf[row])
-                rows.append(row)
-                values.append(value)
-                blocks.append(feature[0])
-                lengths[feature[0]] += value * value
-        weight = {block: features.BLOCKS[block] / (square**0.5 or 1.0) for block, square in lengths.items()}
-        scaled = [value * weight[block] for value, block in zip(values, blocks, strict=True)]
-        return np.array(rows, dtype=np.int64), np.array(scaled, dtype=np.float32)
-
-    def _calibrated(self, name: str, score: float) -> float:
+    def probability(self, name: str, score: float) -> float:
+        """The calibrated probability of a binary output."""
         slope, offset = self.calibration[name]
-        return 1 / (1 + exp(-max(-30.0, min(30.0, slope * score + offset))))
+        return logistic(slope * score + offset)
 
 
-def save(models: LinearModels, file: Path) -> None:
-    """Write models to a file; weights are rounded to 8 bits an output."""
-    scale = np.maximum(np.abs(models.weights).max(axis=0), 1e-9) / 127
-    meta = {"calibration": models.calibration, "thresholds": models.thresholds}
-    np.savez_compressed(
-        file,
-        features=np.frombuffer("\n".join(models.index).encode(), dtype=np.uint8),
-        idf=models.idf.astype(np.float16),
-        weights=np.round(models.weights / scale).astype(np.int8),
-        scale=scale.astype(np.float32),
-        bias=models.bias.astype(np.float32),
-        layout_centre=models.layout_centre.astype(np.float32),
-        layout_scale=models.layout_scale.astype(np.float32),
-        meta=np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
-    )
+def logistic(score: float) -> float:
+    """The logistic curve, 0 to 1."""
+    return 1 / (1 + exp(-max(-30.0, min(30.0, score))))
+
+
+def softmax(scores: Mapping[Kind, float]) -> dict[Kind, float]:
+    """Probabilities of answers of which one is right."""
+    largest = max(scores.values())
+    raw = {kind: exp(score - largest) for kind, score in scores.items()}
+    total = sum(raw.values())
+    return {kind: value / total for kind, value in raw.items()}
+
+
+def save(models: Models, file: Path) -> None:
+    """Write models to a file; the weights of features are rounded to 8 bits an output."""
+    meta = {
+        "calibration": models.calibration,
+        "thresholds": models.thresholds,
+        "outputs": {"text": models.text.outputs, "clause": models.clause.outputs},
+        "blocks": {"text": models.text.blocks, "clause": models.clause.blocks},
+    }
+    arrays: dict[str, Any] = {
+        "meta": _packed(json.dumps(meta)),
+        "common": _packed("\n".join(sorted(models.known.common))),
+        "groups": models.known.groups,
+        "pair": models.pair,
+        **_stored("text", models.text),
+        **_stored("clause", models.clause),
+    }
+    # Written by hand, as numpy would put the time of day into the file.
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            entry = zipfile.ZipInfo(f"{name}.npy")
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            with archive.open(entry, "w") as stream:
+                np.lib.format.write_array(stream, np.asarray(array), allow_pickle=False)
 
 
 @cache
-def load(file: Path = FILE) -> LinearModels:
+def load(file: Path = FILE) -> Models:
     """The shipped models.
 
     Raises:
@@ -124,16 +145,45 @@ def load(file: Path = FILE) -> LinearModels:
     try:
         with np.load(file, allow_pickle=False) as stored:
             meta: dict[str, Any] = json.loads(stored["meta"].tobytes())
-            names = stored["features"].tobytes().decode().split("\n")
-            return LinearModels(
-                index={name: row for row, name in enumerate(names)},
-                idf=stored["idf"].astype(np.float32),
-                weights=stored["weights"].astype(np.float32) * stored["scale"],
-                bias=stored["bias"],
-                layout_centre=stored["layout_centre"],
-                layout_scale=stored["layout_scale"],
+            return Models(
+                known=Known(common=frozenset(_lines(stored["common"])), groups=stored["groups"]),
+                text=_read("text", stored, meta),
+                clause=_read("clause", stored, meta),
+                pair=stored["pair"],
                 calibration={name: (pair[0], pair[1]) for name, pair in meta["calibration"].items()},
                 thresholds=meta["thresholds"],
             )
     except (OSError, ValueError, KeyError) as exc:
         raise ConfigurationError(f"The offline reviewer's model {file.name} is damaged; install again.") from exc
+
+
+def _stored(name: str, model: LinearModel) -> dict[str, npt.NDArray[Any]]:
+    scale = np.maximum(np.abs(model.weights).max(axis=0), 1e-9) / 127
+    return {
+        f"{name}_features": _packed("\n".join(model.index)),
+        f"{name}_idf": model.idf.astype(np.float16),
+        f"{name}_weights": np.round(model.weights / scale).astype(np.int8),
+        f"{name}_scale": scale.astype(np.float32),
+        f"{name}_dense": model.dense.astype(np.float16),
+        f"{name}_bias": model.bias.astype(np.float32),
+    }
+
+
+def _read(name: str, stored: Mapping[str, npt.NDArray[Any]], meta: dict[str, Any]) -> LinearModel:
+    return LinearModel(
+        outputs=tuple(meta["outputs"][name]),
+        blocks=meta["blocks"][name],
+        index={feature: row for row, feature in enumerate(_lines(stored[f"{name}_features"]))},
+        idf=stored[f"{name}_idf"].astype(np.float32),
+        weights=stored[f"{name}_weights"].astype(np.float32) * stored[f"{name}_scale"],
+        dense=stored[f"{name}_dense"].astype(np.float32),
+        bias=stored[f"{name}_bias"],
+    )
+
+
+def _packed(text: str) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def _lines(stored: npt.NDArray[Any]) -> list[str]:
+    return bytes(stored.tobytes()).decode().split("\n")

@@ -1,127 +1,159 @@
 """The embedded reviewer: free, deterministic, always there. It refuses only what it is sure of.
 
-It goes by wording, not by meaning. So it abstains (lets pass, with low confidence) rather than refuse a good memory,
-says nothing of scope, reasons or single facts, and calls two texts the same only if their words are.
+It goes by wording, and by what words mean one by one, not by what a text means. So it abstains (lets pass, with low
+confidence) rather than refuse a good memory, and calls two texts the same only if a score and the exact comparison of
+their numbers, names and negation agree. A text that may be an attack it leaves to a person.
 """
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 
-from app.reviewers import linear
-from app.schemas import Brief, Category, Facts, Judgement, Neighbour, Scope
-from app.words import words
+from app.reviewers import clauses, features, linear, pairs, pieces
+from app.reviewers.pairs import Side
+from app.schemas import Brief, Category, Facts, Fault, Judgement, Neighbour, Passage, Restatement, Scope
 
+LONGEST_TEXT = 4000
 ALIKE_SIMILARITY = 0.80
 ALIKE_WORDS = 0.6
+LEAST_COSINE = 0.4
+CATEGORIES = (Category.STATE, Category.DECISION, Category.RULE, Category.DISCOVERY, Category.QUIRK)
 
-# Words whose presence changes nothing about what a text says; negations and prepositions are none of them.
-_FILLERS = frozenset(
-    (
-        "a",
-        "an",
-        "the",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "so",
-        "very",
-        "really",
-        "just",
-        "also",
-        "please",
-        "and",
-    )
-    + (
-        "der",
-        "die",
-        "das",
-        "ein",
-        "eine",
-        "ist",
-        "sind",
-        "und",
-        "auch",
-        "el",
-        "la",
-        "los",
-        "las",
-        "un",
-        "una",
-        "es",
-        "son",
-    )
-    + ("y", "le", "les", "une", "est", "sont", "et", "o", "os", "as", "um", "uma", "e")
-)
-_AIMED_AT_READER = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|above|earlier|all|your|these)\b.{0,40}"
-    r"\b(?:instructions?|rules?|prompts?|guidelines?|rubric)\b"
-    r"|\b(?:reviewer|classifier|moderator)s?\b.{0,60}\b(?:must|should|return|output|mark)\b.{0,40}\b(?:approve|accept)"
-    r"|\"(?:verdict|addresses_reader|duplicate_of|self_contained)\"\s*:"
-    r"|</?(?:system|candidate|assistant|instructions?)\b[^>]*>",
-    re.IGNORECASE | re.DOTALL,
-)
 _NOT_LASTING = "It reads like an account of what was done, or of where things stand just now, not like what stays true."
+_PASSING = "It reads like something that is true only for now."
+_GENERIC = "It reads like advice that holds for any project."
+_FRAGMENT = "It reads like a fragment that means little without its surroundings."
+_SUSPICIOUS = "A part of it reads like an order to whoever reads it; a person should look at it."
 
 
 class OfflineReviewer:
-    """Linear models over a text's wording, and a comparison of its words with those of its neighbours."""
+    """Linear models over a text's wording and its clauses, and a comparison with its neighbours."""
 
     def __init__(self) -> None:
         self._models = linear.load()
+        self._pieces = pieces.load()
 
     def judge(self, brief: Brief) -> Judgement:
-        """Facts about the candidate; never a fault."""
-        reading = self._models.read(brief.text)
+        """Facts about the candidate; beside them the fault that it is suspicious, where wording cannot decide that."""
+        text = brief.text[:LONGEST_TEXT]
+        wording = features.Wording.of(text, self._pieces)
+        counted = features.count(wording, self._models.known)
+        found = self._models.text.scores(counted, features.dense(wording, self._pieces))
+        attack = self._models.probability("attack", self._attack(text))
+        slop = self._models.probability("slop", found["slop"])
         thresholds = self._models.thresholds
-        lasting = reading.slop < thresholds["slop"]
-        category = self._category(reading.categories) if lasting else Category.NONE
-        facts = Facts(
-            category=category,
-            durable=lasting,
-            self_contained=True,
-            scope=Scope.PATTERN if category in (Category.RULE, Category.DISCOVERY) else None,
-            gives_why=True if category is Category.DECISION else None,
-            single_fact=True,
-            duplicate_of=_same(brief),
-            supersedes=None,
-            restates=None,
-            addresses_reader=reading.injection >= thresholds["injection"] or bool(_AIMED_AT_READER.search(brief.text)),
-            suggested_text=None,
-            reason="" if lasting else _NOT_LASTING,
-            confidence=round((1 - reading.slop) * reading.categories[category] if lasting else reading.slop, 3),
+        lasting = slop < thresholds["slop"] or features.is_strange(counted, self._models.text.index, text)
+        offered = Side(brief.text, self._pieces)
+        facts = _facts(found, lasting=lasting, thresholds=thresholds).model_copy(
+            update={
+                "duplicate_of": self._same(brief, offered),
+                "restates": self._restated(brief, offered),
+                "addresses_reader": attack >= thresholds["attack"],
+                "confidence": round(1 - slop if lasting else slop, 3),
+            }
         )
-        return Judgement(reviewer="offline", facts=facts, possible_duplicate=_alike(brief))
+        suspicious = not facts.addresses_reader and attack >= thresholds["suspicious"]
+        return Judgement(
+            reviewer="offline",
+            facts=facts,
+            fault=Fault.SUSPICIOUS if suspicious else None,
+            fault_detail=_SUSPICIOUS if suspicious else None,
+            possible_duplicate=_alike(brief, offered, self._pieces),
+        )
 
-    def _category(self, probabilities: dict[Category, float]) -> Category:
-        # A false STATE would send a good memory to be merged into the project's one STATE entry.
-        unsure = probabilities[Category.STATE] < self._models.thresholds["state"]
+    def _attack(self, text: str) -> float:
+        """The score of the text's most hostile clause."""
         return max(
-            (category for category in probabilities if not (unsure and category is Category.STATE)),
-            key=lambda category: probabilities[category],
+            self._models.clause.scores(counted, clauses.meaning(clause, self._pieces))["attack"]
+            for clause, counted in clauses.of(text)
         )
 
+    def _same(self, brief: Brief, offered: Side) -> str | None:
+        """Label of the neighbour that says the same, if one surely does."""
+        best: tuple[float, str] | None = None
+        for neighbour in brief.neighbours:
+            stored = Side(neighbour.text, self._pieces)
+            likeness = self._likeness(stored, offered)
+            # Where things stand is told again and again in like words; the newer account is an update.
+            if neighbour.category is Category.STATE and likeness < 1:
+                continue
+            if likeness >= self._models.thresholds["duplicate"] and (best is None or likeness > best[0]):
+                best = likeness, neighbour.label
+        return best[1] if best else None
 
-def _same(brief: Brief) -> str | None:
-    """Label of the neighbour that says the same in the same words, fillers and punctuation apart."""
-    said = _core(brief.text)
-    return next((n.label for n in brief.neighbours if said and _core(n.text) == said), None)
+    def _restated(self, brief: Brief, offered: Side) -> Restatement | None:
+        """The words of a passage that already say all that the candidate says, if some surely do."""
+        best: tuple[float, Restatement] | None = None
+        for passage, quote in _quotes(brief.passages):
+            stored = Side(quote, self._pieces)
+            likeness = self._likeness(stored, offered)
+            if likeness >= self._models.thresholds["restatement"] and (best is None or likeness > best[0]):
+                best = likeness, Restatement(passage=passage.label, quote=quote)
+        return best[1] if best else None
+
+    def _likeness(self, stored: Side, offered: Side) -> float:
+        if offered.core and stored.core == offered.core:
+            return 1.0
+        if stored.meaning @ offered.meaning < LEAST_COSINE or pairs.differ(stored, offered):
+            return 0.0
+        return self._models.probability("same", pairs.score(self._models.pair, stored, offered))
 
 
-def _alike(brief: Brief) -> str | None:
+def _facts(found: dict[str, float], *, lasting: bool, thresholds: dict[str, float]) -> Facts:
+    kinds = linear.softmax({category: found[category.value] for category in CATEGORIES})
+    # A false STATE would send a good memory to be merged into the project's one STATE entry.
+    if lasting and kinds[Category.STATE] < thresholds["state"]:
+        kinds.pop(Category.STATE)
+    category = max(kinds, key=lambda kind: kinds[kind])
+    facts = Facts(
+        category=category,
+        durable=True,
+        self_contained=True,
+        scope=Scope.PATTERN if category in (Category.RULE, Category.DISCOVERY) else None,
+        gives_why=True if category is Category.DECISION else None,
+        single_fact=True,
+        duplicate_of=None,
+        supersedes=None,
+        restates=None,
+        addresses_reader=False,
+        suggested_text=None,
+        reason="",
+        confidence=0.0,
+    )
+    return facts if lasting else facts.model_copy(update=_fault_of_slop(found))
+
+
+def _fault_of_slop(found: dict[str, float]) -> dict[str, object]:
+    """The facts that make the policy refuse a text for the likeliest of the reasons that its wording can tell apart."""
+    reasons = ("session_summary", "ephemeral", "too_generic", "not_self_contained")
+    match max(reasons, key=lambda reason: found[reason]):
+        case "ephemeral":
+            return {"durable": False, "reason": _PASSING}
+        case "too_generic":
+            return {"category": Category.RULE, "scope": Scope.PLATITUDE, "gives_why": None, "reason": _GENERIC}
+        case "not_self_contained":
+            return {"self_contained": False, "reason": _FRAGMENT}
+        case _:
+            return {
+                "category": Category.NONE,
+                "durable": False,
+                "scope": None,
+                "gives_why": None,
+                "reason": _NOT_LASTING,
+            }
+
+
+def _quotes(passages: tuple[Passage, ...]) -> Iterator[tuple[Passage, str]]:
+    for passage in passages:
+        for quote in dict.fromkeys(pairs.windows(passage.text)):
+            yield passage, quote
+
+
+def _alike(brief: Brief, offered: Side, known: pieces.Pieces) -> str | None:
     """Label of the neighbour that may say the same: near by vector, or with most of the same words."""
-    said = set(_core(brief.text))
 
     def closeness(neighbour: Neighbour) -> float:
-        other = set(_core(neighbour.text))
+        said, other = offered.said, Side(neighbour.text, known).said
         shared = len(said & other) / min(len(said), len(other)) if said and other else 0.0
         return max(neighbour.similarity / ALIKE_SIMILARITY, shared / ALIKE_WORDS)
 
     nearest = max(brief.neighbours, key=closeness, default=None)
     return nearest.label if nearest is not None and closeness(nearest) >= 1 else None
-
-
-def _core(text: str) -> Sequence[str]:
-    return [word for word in words(text) if word not in _FILLERS]

@@ -1,0 +1,119 @@
+"""Two texts are the same only if a score and the exact comparison agree; an edit is never a rewording."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.reviewers import pairs, pieces
+from app.reviewers.offline import OfflineReviewer
+from app.reviewers.pairs import Side
+from app.schemas import Category
+from tests.support.briefs import brief, neighbour, passage
+
+STORED = (
+    "The gateway drops requests above 25 MB, so uploads go straight to MinIO with a signed link.",
+    "Never call Redis `KEYS` in production; it blocks every client for 2 seconds, use `SCAN` with a cursor.",
+    "Postgres 15 ignores the index on `lower(email)` unless the query says lower(email) as well.",
+    "Invoices are rounded per line because the tax office compares each of the 12 lines and not the total.",
+)
+
+
+@pytest.fixture(scope="module")
+def reviewer() -> OfflineReviewer:
+    return OfflineReviewer()
+
+
+def called_same(reviewer: OfflineReviewer, stored: str, offered: str, category: Category = Category.DECISION) -> bool:
+    facts = reviewer.judge(brief(offered, neighbours=(neighbour(text=stored, category=category),), passages=())).facts
+    assert facts is not None
+    return facts.duplicate_of == "E1"
+
+
+@pytest.mark.parametrize("stored", STORED)
+def test_the_same_words_are_a_duplicate(reviewer: OfflineReviewer, stored: str) -> None:
+    assert called_same(reviewer, stored, f"- {stored.upper().rstrip('.')}!")
+
+
+def test_a_close_rewording_is_a_duplicate(reviewer: OfflineReviewer) -> None:
+    stored = "WeasyPrint prints boxes instead of umlauts if DejaVu fonts are not in the image, with no warning."
+    offered = (
+        "No warning, just boxes where umlauts should be: that is WeasyPrint without the DejaVu fonts in the image."
+    )
+    assert called_same(reviewer, stored, offered)
+
+
+@settings(max_examples=40, deadline=None)
+@given(stored=st.sampled_from(STORED), number=st.integers(0, 99_999))
+def test_another_number_or_version_is_no_duplicate(reviewer: OfflineReviewer, stored: str, number: int) -> None:
+    edited = re.sub(r"\d+", str(number), stored, count=1)
+    if re.findall(r"\d+", edited) != re.findall(r"\d+", stored) and edited != stored:
+        assert not called_same(reviewer, stored, edited)
+
+
+@settings(max_examples=40, deadline=None)
+@given(stored=st.sampled_from(STORED), name=st.sampled_from(["Kafka", "Ceph", "SQLite", "MariaDB", "Valkey"]))
+def test_another_name_is_no_duplicate(reviewer: OfflineReviewer, stored: str, name: str) -> None:
+    edited = re.sub(r"MinIO|Redis|Postgres|Invoices", name, stored)
+    assert not called_same(reviewer, stored, edited)
+
+
+@pytest.mark.parametrize(
+    ("stored", "edited"),
+    [
+        (STORED[0], STORED[0].replace("go", "do not go")),
+        (STORED[1], STORED[1].replace("Never call", "Call")),
+        (STORED[2], STORED[2].replace("ignores", "never ignores")),
+        ("Rechnungen werden je Zeile gerundet.", "Rechnungen werden nicht je Zeile gerundet."),
+        ("注文の状態は直接変更できる。", "注文の状態は直接変更できない。"),
+    ],
+)
+def test_a_negation_is_no_duplicate(reviewer: OfflineReviewer, stored: str, edited: str) -> None:
+    assert not called_same(reviewer, stored, edited)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), stored=st.sampled_from(STORED))
+def test_one_other_word_is_no_duplicate(reviewer: OfflineReviewer, data: st.DataObject, stored: str) -> None:
+    words = stored.split()
+    place = data.draw(st.integers(0, len(words) - 1))
+    other = data.draw(st.sampled_from(["harbour", "purple", "backwards", "twice", "Tuesday"]))
+    edited = " ".join([*words[:place], other, *words[place + 1 :]])
+    assert not called_same(reviewer, stored, edited)
+
+
+def test_the_direction_matters(reviewer: OfflineReviewer) -> None:
+    stored = "Corrections flow from the archive to the index, the other way round they are lost."
+    edited = "Corrections flow from the index to the archive, the other way round they are lost."
+    assert not called_same(reviewer, stored, edited)
+
+
+def test_another_account_of_where_things_stand_is_no_duplicate(reviewer: OfflineReviewer) -> None:
+    stored = "Phase 2 runs: importer done, billing blocked by the tax office, mobile app frozen."
+    offered = "The importer is done and the mobile app frozen; phase 2 runs, the tax office blocks billing."
+    assert not called_same(reviewer, stored, offered, category=Category.STATE)
+
+
+def test_a_text_that_a_passage_holds_restates_it_by_exact_words(reviewer: OfflineReviewer) -> None:
+    text = "Raw pages are stored first. A document without a schema is skipped with a note, not an error. Rules follow."
+    offered = "A document without a schema is skipped with a note, not an error."
+    facts = reviewer.judge(brief(offered, neighbours=(), passages=(passage(text=text),))).facts
+    assert facts is not None
+    assert facts.restates is not None
+    assert (facts.restates.passage, facts.restates.quote) == ("P1", offered)
+
+
+@settings(max_examples=60, deadline=None)
+@given(text=st.text(max_size=300))
+def test_windows_are_exact_parts_of_the_passage(text: str) -> None:
+    assert all(window and window in text for window in pairs.windows(text))
+
+
+@settings(max_examples=60, deadline=None)
+@given(one=st.text(max_size=80), other=st.text(max_size=80))
+def test_measures_of_any_two_texts_are_numbers(one: str, other: str) -> None:
+    cut = pieces.load()
+    measures = pairs.measures(Side(one, cut), Side(other, cut))
+    assert measures.shape == (pairs.MEASURES,)
+    assert bool((abs(measures) < 10).all())
