@@ -194,11 +194,6 @@ class Database:
         self.engine.dispose()
 
 
-def is_writing(session: Session) -> bool:
-    """Whether the session is one of `Database.write`."""
-    return bool(session.get_bind().get_execution_options().get("writing", False))
-
-
 NO_ANSWER = "The database does not answer, is locked, full or damaged; try again."
 # These are about what was asked of the database; all its other errors are about the database.
 _ABOUT_THE_QUESTION = (IntegrityError, NotSupportedError, ProgrammingError)

@@ -166,9 +166,19 @@ class Pipeline:
                 await self._ask_model(case, give_up)
         finally:
             # Also on cancellation: what was paid is settled, and what nobody judged is held, not lost.
-            recorded = asyncio.ensure_future(asyncio.to_thread(self._record, case))
+            recorded = asyncio.ensure_future(self._record_paid(case, give_up))
             await asyncio.shield(recorded)
         return recorded.result()
+
+    async def _record_paid(self, case: Case, give_up: float) -> CallOut:
+        """Record what was paid for, waiting for a database that is away while there is time."""
+        while True:
+            try:
+                return await asyncio.to_thread(self._record, case)
+            except Unavailable:
+                if asyncio.get_running_loop().time() >= give_up:
+                    raise
+                await asyncio.sleep(POLL_SECONDS)
 
     def _drafts(self, request: ReviewRequest) -> list[Draft]:
         return [self._draft(request, candidate) for candidate in request.candidates]

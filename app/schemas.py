@@ -153,11 +153,23 @@ class Brief(Model):
         return next((n for n in self.neighbours if n.is_live_state), None)
 
 
+# PostgreSQL stores no NUL, and no encoding knows half a surrogate pair, though JSON can spell both.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def storable(value: object) -> object:
+    """The text with a replacement character for each that no database takes; anything but a text as it is."""
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", value) if isinstance(value, str) else value
+
+
+Written = Annotated[str, BeforeValidator(storable)]
+
+
 class Restatement(Model):
     """A claim that the candidate only says what a passage says, with the passage's exact words as evidence."""
 
     passage: str = Field(description="Label of a given passage.")
-    quote: str = Field(description="Words copied exactly from that passage.")
+    quote: Written = Field(description="Words copied exactly from that passage.")
 
 
 class Facts(Model):
@@ -173,8 +185,8 @@ class Facts(Model):
     supersedes: str | None
     restates: Restatement | None
     addresses_reader: bool
-    suggested_text: str | None
-    reason: str
+    suggested_text: Written | None
+    reason: Written
     confidence: float = Field(ge=0, le=1)
 
 
@@ -225,7 +237,7 @@ class Judgement(Model):
     reviewer: Literal["gate", "offline", "anthropic"]
     facts: Facts | None
     fault: Fault | None = None
-    fault_detail: str | None = None
+    fault_detail: Written | None = None
     usage: Usage = Usage()
     possible_duplicate: str | None = Field(default=None, description="Label of an entry that may say the same.")
 
@@ -243,16 +255,6 @@ class Decision(Model):
 
 MAX_TEXT = 32_768
 MAX_CANDIDATES = 64
-
-
-# PostgreSQL stores no NUL, and no encoding knows half a surrogate pair, though JSON can spell both.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-
-
-def storable(value: object) -> object:
-    """The text with a replacement character for each that no database takes; anything but a text as it is."""
-    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", value) if isinstance(value, str) else value
-
 
 Text = Annotated[str, BeforeValidator(storable), StringConstraints(min_length=1, max_length=MAX_TEXT)]
 Name = Annotated[str, BeforeValidator(storable), StringConstraints(min_length=1, max_length=512)]

@@ -76,20 +76,21 @@ class Gin:
         " VALUES (:project_id, :entry_id, array_to_tsvector(CAST(:words AS text[])))"
         " ON CONFLICT (entry_id) DO UPDATE SET words = excluded.words"
     )
-    # The index knows nothing of how rare a word is, so the ranking counts it among what was found: the inverse document
-    # frequency of BM25, with the length of the entry; a word rarely stands in a memory twice.
+    # The index knows nothing of how rare a word is, so it is counted among what was found: BM25's inverse document
+    # frequency and length, without its count of repetitions, since a word rarely stands in a memory twice. The OFFSET
+    # keeps each word a look-up of its own, also before the server knows anything about the table.
     _NEAREST = text(
-        "WITH found AS MATERIALIZED ("
-        " SELECT word, entry_id, length(words) AS size"
-        " FROM unnest(CAST(:words AS text[])) AS asked(word)"
-        " JOIN entry_words ON words @@ CAST(quote_literal(word) AS tsquery)"
-        " WHERE project = :project_id"
-        "), weight AS ("
-        " SELECT word, ln(1 + (greatest(:size - count(*), 0) + 0.5) / (count(*) + 0.5)) AS rarity FROM found GROUP BY word"
-        "), mean AS (SELECT avg(size) AS size FROM found)"
-        " SELECT entry_id FROM found JOIN weight USING (word) CROSS JOIN mean"
-        " GROUP BY entry_id, found.size, mean.size"
-        " ORDER BY sum(rarity) / (1 + 1.2 * (0.25 + 0.75 * found.size / mean.size)) DESC, entry_id DESC LIMIT :count"
+        "WITH found AS ("
+        " SELECT entry_id, size, avg(size) OVER () AS mean,"
+        " ln(1 + (greatest(:size - count(*) OVER same, 0) + CAST(0.5 AS float8)) / (count(*) OVER same + 0.5))"
+        "  AS rarity"
+        " FROM unnest(CAST(:words AS text[])) AS asked(word) CROSS JOIN LATERAL ("
+        "  SELECT entry_id, CAST(length(words) AS float8) AS size FROM entry_words"
+        "  WHERE words @@ CAST(quote_literal(word) AS tsquery) AND project = :project_id OFFSET 0"
+        " ) AS having_it WINDOW same AS (PARTITION BY word)"
+        ")"
+        " SELECT entry_id FROM found GROUP BY entry_id, size, mean"
+        " ORDER BY sum(rarity) / (1 + 1.2 * (0.25 + 0.75 * size / mean)) DESC, entry_id DESC LIMIT :count"
     )
     _COMMON = text(
         "SELECT word, ndoc FROM ts_stat('SELECT words FROM entry_words ORDER BY entry_id DESC LIMIT 20000')"

@@ -2,19 +2,25 @@
 
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import httpx
 import pytest
 
 from tests.support.http_service import http_service
+from tests.support.postgres import Postgres
 
 _projects = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
-def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with http_service(tmp_path_factory.mktemp("service")) as client:
-        yield client
+@pytest.fixture(scope="session", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def http(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    with ExitStack() as stack:
+        settings = {}
+        if request.param == "postgresql":
+            server: Postgres = request.getfixturevalue("postgres")
+            settings["database_url"] = stack.enter_context(server.database())
+        yield stack.enter_context(http_service(tmp_path_factory.mktemp("service"), **settings))
 
 
 @pytest.fixture

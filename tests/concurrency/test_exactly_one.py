@@ -24,8 +24,8 @@ STATES = [
 ]
 
 
-def test_of_fifty_equal_texts_over_http_one_is_approved(tmp_path: Path) -> None:
-    with http_service(tmp_path) as client, ThreadPoolExecutor(50) as pool:
+def test_of_fifty_equal_texts_over_http_one_is_approved(tmp_path: Path, database_url: str) -> None:
+    with http_service(tmp_path, database_url=database_url) as client, ThreadPoolExecutor(50) as pool:
         bodies = [call(GOOD[0], project="p", session=f"s{number}") for number in range(50)]
         responses = list(pool.map(lambda body: client.post("/v1/reviews", json=body), bodies))
         assert Counter(response.status_code for response in responses) == {200: 50}
@@ -33,14 +33,18 @@ def test_of_fifty_equal_texts_over_http_one_is_approved(tmp_path: Path) -> None:
         assert len(client.get("/v1/entries", params={"project": "p"}).json()["items"]) == 1
 
 
-def test_of_equal_texts_from_four_processes_one_is_approved(tmp_path: Path) -> None:
-    verdicts = race(tmp_path, [[GOOD[0]] * 12 for _ in range(4)])
+def test_of_equal_texts_from_four_processes_one_is_approved(tmp_path: Path, database_url: str) -> None:
+    verdicts = race(tmp_path, [[GOOD[0]] * 12 for _ in range(4)], database_url=database_url)
     assert Counter(verdicts) == {Verdict.APPROVE: 1, Verdict.DUPLICATE: 47}
 
 
-async def test_of_twenty_states_at_once_one_is_approved(tmp_path: Path) -> None:
+async def test_of_twenty_states_at_once_one_is_approved(tmp_path: Path, database_url: str) -> None:
     bench = Bench(
-        tmp_path, model=ScriptedReviewer(found(Category.STATE)), budget_microdollars=10_000_000, level="model"
+        tmp_path,
+        database_url=database_url,
+        model=ScriptedReviewer(found(Category.STATE)),
+        budget_microdollars=10_000_000,
+        level="model",
     )
     answers = await asyncio.gather(
         *(bench.review(text, session=f"s{number}", deadline_seconds=60) for number, text in enumerate(STATES))
@@ -52,14 +56,16 @@ async def test_of_twenty_states_at_once_one_is_approved(tmp_path: Path) -> None:
     await bench.close()
 
 
-def test_of_states_from_four_processes_one_is_approved(tmp_path: Path) -> None:
-    verdicts = race(tmp_path, [STATES[start::4] for start in range(4)], category=Category.STATE)
+def test_of_states_from_four_processes_one_is_approved(tmp_path: Path, database_url: str) -> None:
+    verdicts = race(
+        tmp_path, [STATES[start::4] for start in range(4)], database_url=database_url, category=Category.STATE
+    )
     counts = Counter(verdicts)
     assert counts[Verdict.APPROVE] == 1
     assert Verdict.HELD not in counts
 
 
-def test_different_texts_from_four_processes_are_all_approved(tmp_path: Path) -> None:
+def test_different_texts_from_four_processes_are_all_approved(tmp_path: Path, database_url: str) -> None:
     texts = [
         [
             f"Always keep the {word} of depot {depot} dry, because its mirror tarnishes."
@@ -67,16 +73,18 @@ def test_different_texts_from_four_processes_are_all_approved(tmp_path: Path) ->
         ]
         for depot in ("north", "south", "east", "west")
     ]
-    verdicts = race(tmp_path, texts)
+    verdicts = race(tmp_path, texts, database_url=database_url)
     assert len(verdicts) == 12
-    bench = Bench(tmp_path)
+    bench = Bench(tmp_path, database_url=database_url)
     assert len(bench.entries()) == Counter(verdicts)[Verdict.APPROVE]
     assert {entry["revision"] for entry in bench.entries()} == set(range(1, len(bench.entries()) + 1))
     bench.database.close()
 
 
 @pytest.mark.parametrize("affordable", [1, 25])
-def test_the_budget_is_spent_to_the_last_call_and_not_beyond(tmp_path: Path, affordable: int) -> None:
+def test_the_budget_is_spent_to_the_last_call_and_not_beyond(
+    tmp_path: Path, database_url: str, affordable: int
+) -> None:
     cost = 900
     texts = [
         [
@@ -85,9 +93,11 @@ def test_the_budget_is_spent_to_the_last_call_and_not_beyond(tmp_path: Path, aff
         ]
         for process in range(2)
     ]
-    verdicts = race(tmp_path, texts, category=Category.NONE, cost=cost, budget=affordable * cost)
+    verdicts = race(
+        tmp_path, texts, database_url=database_url, category=Category.NONE, cost=cost, budget=affordable * cost
+    )
     assert Counter(verdicts) == Counter({Verdict.REJECT: affordable, Verdict.HELD: 40 - affordable})
-    bench = Bench(tmp_path)
+    bench = Bench(tmp_path, database_url=database_url)
     spent = affordable * cost
     assert bench.money() == {"spent": spent, "reserved": 0, "settled": spent, "open": 0}
     bench.database.close()

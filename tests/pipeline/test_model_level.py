@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -183,6 +184,28 @@ async def test_what_the_offline_reviewer_found_never_passes_for_the_models_word(
 
 
 # --- faults -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("field", ["suggested_text", "reason"])
+async def test_what_no_database_can_keep_of_a_models_words_is_replaced(
+    paid: Bench, model: ScriptedReviewer, field: str
+) -> None:
+    changes: dict[str, Any] = {field: "Stored \x00 or \ud800, it ends a transaction that was paid for."}
+    model.script(found(durable=False, **changes))
+    (review,) = (await paid.review(GOOD[0])).reviews
+    assert review.verdict in (Verdict.REWRITE, Verdict.REJECT)
+    assert "\N{REPLACEMENT CHARACTER} or \N{REPLACEMENT CHARACTER}" in (review.suggested_text or review.message)
+    assert paid.money() == {"spent": COST, "reserved": 0, "settled": COST, "open": 0}
+
+
+async def test_sums_beyond_thirty_two_bits_are_kept(opened: Opened, model: ScriptedReviewer) -> None:
+    rich, dear = opened(budget_microdollars=10**15), 3 * 10**12
+    model.worst_case = dear
+    model.script(found(cost=dear), found(cost=dear))
+    for text in GOOD[:2]:
+        await rich.review(text)
+    assert rich.money() == {"spent": 2 * dear, "reserved": 0, "settled": 2 * dear, "open": 0}
+    await rich.close()
 
 
 @pytest.mark.parametrize("fault", [f for f in Fault if f not in (Fault.INTERRUPTED, Fault.REPEATED_REFUSALS)])

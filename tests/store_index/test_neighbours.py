@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlmodel import Session
 
-from app import projects
+from app import entries, projects
 from app.db import Vector
 from app.errors import ConfigurationError
 from app.neighbours import Neighbourhood
@@ -141,6 +142,30 @@ async def test_an_index_that_starts_late_knows_everything(bench: Bench, tmp_path
     late = Bench(tmp_path, database_url=database_url)
     assert {n.text for n in shortlist(late, GOOD[0])} == set(GOOD[1:])
     await late.close()
+
+
+async def test_what_was_taken_back_hides_nothing_that_comes_after(bench: Bench) -> None:
+    keep(bench, GOOD[0])
+    with pytest.raises(ZeroDivisionError), bench.database.write() as session:
+        give_up_an_entry(bench, session)
+    kept = keep(bench, GOOD[2])
+    with bench.database.read() as session:
+        now = projects.find(session, PROJECT)
+        assert now is not None
+        vector = embedder().embed([GOOD[2]])[0]
+        by_vector, _ = bench.index.neighbourhood.rankings(session, now, GOOD[2], vector, 1)
+    assert by_vector == [kept]
+
+
+def give_up_an_entry(bench: Bench, session: Session) -> None:
+    """Write an entry, look for neighbours in the same transaction, and fail."""
+    project = projects.locked(session, PROJECT, bench.clock())
+    given = EntryIn(project=PROJECT, category=Category.RULE, text=GOOD[1])
+    made = entries.add_stored(session, project.id, given, "hash", bench.clock())
+    vector = embedder().embed([GOOD[1]])[0]
+    bench.index.neighbourhood.add(session, project.id, made.id, GOOD[1], vector)
+    assert bench.index.neighbourhood.shortlist(session, project, GOOD[0], vector, 8)
+    raise ZeroDivisionError
 
 
 # --- what changed while a reviewer was thinking -------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""One of several processes that review at once on one database file; started by `race`.
+"""One of several processes that review at once on one database; started by `race`.
 
 Run as a program it waits for the start signal, reviews its texts all at once and prints its verdicts as JSON.
 """
@@ -23,6 +23,7 @@ def race(
     folder: Path,
     texts: Sequence[Sequence[str]],
     *,
+    database_url: str,
     category: Category = Category.RULE,
     cost: int = 700,
     budget: int = BUDGET_MICRODOLLARS,
@@ -30,16 +31,17 @@ def race(
     """Let one process for each list review its texts on one database, all at the same time; all their verdicts.
 
     Args:
-        folder: where the database lies.
+        folder: where the processes meet.
         texts: a list for each process; each text comes from a session of its own.
+        database_url: the database.
         category: what the scripted model finds in each text.
         cost: what each question costs, and the worst case that is reserved for it.
         budget: the spend cap in micro-dollars; beyond it texts are held.
     """
-    bench = Bench(folder)
+    bench = Bench(folder, database_url=database_url)
     bench.use_model()
     bench.database.close()
-    arguments = [str(folder), category.value, str(cost), str(budget)]
+    arguments = [str(folder), database_url, category.value, str(cost), str(budget)]
     processes = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.support.racer", str(number), *arguments],
@@ -71,10 +73,19 @@ def _wait_for(files: list[Path]) -> None:
         time.sleep(0.005)
 
 
-async def _review_all(number: int, folder: Path, category: Category, cost: int, budget: int) -> list[Verdict]:
+async def _review_all(
+    number: int, folder: Path, database_url: str, category: Category, cost: int, budget: int
+) -> list[Verdict]:
     model = ScriptedReviewer(found(category, cost=cost))
     model.worst_case = cost
-    bench = Bench(folder, model=model, budget_microdollars=budget, at_cap="hold", busy_timeout_seconds=30)
+    bench = Bench(
+        folder,
+        database_url=database_url,
+        model=model,
+        budget_microdollars=budget,
+        at_cap="hold",
+        busy_timeout_seconds=30,
+    )
     (folder / f"ready-{number}").touch()
     texts: list[str] = json.load(sys.stdin)
     _wait_for([folder / "start"])
@@ -89,7 +100,8 @@ async def _review_all(number: int, folder: Path, category: Category, cost: int, 
 
 
 if __name__ == "__main__":
+    number, folder, database_url, category, cost, budget = sys.argv[1:]
     verdicts = asyncio.run(
-        _review_all(int(sys.argv[1]), Path(sys.argv[2]), Category(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]))
+        _review_all(int(number), Path(folder), database_url, Category(category), int(cost), int(budget))
     )
     print(json.dumps(verdicts))

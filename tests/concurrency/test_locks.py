@@ -1,0 +1,108 @@
+"""What PostgreSQL lets writers do at once, and SQLite does not: each waits where it must, and not for ever."""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from app import budget, entries, projects
+from app.models import Call
+from app.schemas import Category, EntryIn
+from tests.support.http_service import call, http_service
+from tests.support.pipelines import GOOD, PROJECT, Bench
+
+pytestmark = pytest.mark.postgres
+PATIENCE = 20.0
+
+
+@pytest.fixture
+def bench(tmp_path: Path, postgres_url: str) -> Iterator[Bench]:
+    bench = Bench(tmp_path, database_url=postgres_url)
+    yield bench
+    bench.database.close()
+
+
+def until_somebody_waits(bench: Bench) -> None:
+    """Return when a transaction waits for another one's lock."""
+    give_up = time.monotonic() + PATIENCE
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    while not bench.rows(waiting):
+        assert time.monotonic() < give_up, "nobody waits"
+        time.sleep(0.01)
+
+
+def test_a_reservation_that_lapses_while_it_is_settled_is_freed_once(bench: Bench) -> None:
+    now = bench.clock()
+    with bench.database.write() as session:
+        project = projects.ensure(session, PROJECT, now)
+        session.add(
+            Call(id="c", project_id=project.id, session_id="s", tool_call_id="c", request_hash="", created_at=now)
+        )
+        session.flush()
+        budget.reserve(session, call_id="c", amount=900, limit=1_000, now=now, expires_at=now)
+
+    def settle() -> None:
+        with bench.database.write() as session:
+            budget.settle(session, call_id="c", cost=150, now=now)
+
+    with ThreadPoolExecutor(1) as pool:
+        with bench.database.write() as session:
+            assert budget.expire(session, now + timedelta(seconds=1)) == 1
+            settled = pool.submit(settle)
+            until_somebody_waits(bench)
+        settled.result(PATIENCE)
+    assert bench.money() == {"spent": 150, "reserved": 0, "settled": 150, "open": 0}
+
+
+def test_deleting_an_entry_waits_its_turn_instead_of_blocking_who_holds_the_project(bench: Bench) -> None:
+    entry = bench.index.add_entry(EntryIn(project=PROJECT, category=Category.RULE, text=GOOD[0]))
+    with ThreadPoolExecutor(1) as pool:
+        with bench.database.write() as session:
+            project = projects.locked(session, PROJECT, bench.clock())
+            deleted = pool.submit(bench.index.delete_entry, entry.id)
+            until_somebody_waits(bench)
+            entries.delete(session, entry.id, bench.clock())
+        deleted.result(PATIENCE)
+    assert [row["status"] for row in bench.entries()] == ["deleted"]
+    assert project.revision == 1
+    assert [row["revision"] for row in bench.rows("SELECT revision FROM project")] == [3]
+
+
+def test_a_call_can_be_written_down_while_its_project_is_locked(bench: Bench) -> None:
+    """A reference to the project is no change of its entries."""
+    now = bench.clock()
+    with bench.database.write() as session:
+        project = projects.ensure(session, PROJECT, now)
+    with bench.database.write() as holder:
+        projects.lock(holder, project.id)
+        with bench.database.write() as session:
+            session.add(
+                Call(id="c", project_id=project.id, session_id="s", tool_call_id="c", request_hash="", created_at=now)
+            )
+    assert len(bench.rows("SELECT id FROM call")) == 1
+
+
+def test_a_reader_keeps_its_snapshot(bench: Bench) -> None:
+    with bench.database.write() as session:
+        project = projects.ensure(session, PROJECT, bench.clock())
+    with bench.database.read() as session:
+        before = projects.get(session, project.id)
+        bench.index.add_entry(EntryIn(project=PROJECT, category=Category.RULE, text=GOOD[0]))
+        assert projects.get(session, project.id) == before
+        assert entries.page(session, project_id=None, category=None, status=None, before=None, count=9) == []
+
+
+def test_a_project_that_stays_locked_is_told_and_others_go_on(tmp_path: Path, postgres_url: str) -> None:
+    body = call(GOOD[0], project="p", deadline_seconds=1)
+    with http_service(tmp_path, database_url=postgres_url, busy_timeout_seconds=0.3) as client:
+        client.put("/v1/projects/p", json={"level": "offline"}).raise_for_status()
+        with psycopg.connect(postgres_url.replace("+psycopg", "")) as holder:
+            holder.execute("SELECT id FROM project WHERE name = 'p' FOR UPDATE")
+            assert client.post("/v1/reviews", json=body).status_code == 503
+            assert client.post("/v1/reviews", json=call(GOOD[1], project="other")).json()["verdict"] == "approve"
+            assert client.get("/v1/entries").status_code == 200
+        assert client.post("/v1/reviews", json=body).json()["verdict"] == "approve"
