@@ -363,6 +363,8 @@ class Pipeline:
             reviews.close_call(session, case.call_id)
             cost = sum(draft.judgement.usage.cost_microdollars for draft in case.drafts if draft.judgement)
             budget.settle(session, call_id=case.call_id, cost=cost, now=now)
+        elif case.request.dry_run:
+            session.rollback()  # it cost nothing, so nothing need be on record
         else:
             reviews.add(session, rows)
         return _answer(rows, project.name, replayed=False)
