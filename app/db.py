@@ -83,7 +83,7 @@ class VectorBytes(TypeDecorator[Vector]):
 def _parsed(url: str) -> URL:
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         # `from None`: the cause repeats the URL, which may hold a password.
         raise ConfigurationError("MEMORY_BOUNCER_DATABASE_URL is no database URL.") from None
     # The driver that is installed, where the URL names none; and the spelling that many hosts hand out.

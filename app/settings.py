@@ -24,7 +24,9 @@ class Settings(BaseSettings):
         env_prefix="MEMORY_BOUNCER_", env_file=None, env_ignore_empty=True, frozen=True, extra="ignore"
     )
 
-    database_url: str = Field(default="", description="SQLAlchemy URL; empty means SQLite in the data folder.")
+    database_url: str = Field(
+        default="", description="URL of an SQLite or PostgreSQL database; empty means SQLite in the data folder."
+    )
     data_dir: Path = Field(
         default_factory=lambda: Path(platformdirs.user_data_dir("memory-bouncer", appauthor=False)),
         description="Where the SQLite database lies.",
@@ -72,7 +74,7 @@ class Settings(BaseSettings):
     )
     neighbours: int = Field(default=8, ge=1, le=32, description="Most entries shown to a reviewer.")
     passages: int = Field(default=4, ge=0, le=16, description="Most document passages shown to a reviewer.")
-    busy_timeout_seconds: float = Field(default=5.0, gt=0, description="How long a write waits for a locked database.")
+    busy_timeout_seconds: float = Field(default=5.0, gt=0, description="How long a wait for the database may last.")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @property

@@ -10,6 +10,7 @@ import pytest
 from app.schemas import Category, Verdict
 from tests.support.http_service import call, http_service
 from tests.support.pipelines import GOOD, Bench, ScriptedReviewer, found
+from tests.support.postgres import on_sqlite
 from tests.support.racer import race
 
 STATES = [
@@ -33,6 +34,7 @@ def test_of_fifty_equal_texts_over_http_one_is_approved(tmp_path: Path, database
         assert len(client.get("/v1/entries", params={"project": "p"}).json()["items"]) == 1
 
 
+@on_sqlite  # test_replicas has it on PostgreSQL
 def test_of_equal_texts_from_four_processes_one_is_approved(tmp_path: Path, database_url: str) -> None:
     verdicts = race(tmp_path, [[GOOD[0]] * 12 for _ in range(4)], database_url=database_url)
     assert Counter(verdicts) == {Verdict.APPROVE: 1, Verdict.DUPLICATE: 47}
@@ -56,6 +58,7 @@ async def test_of_twenty_states_at_once_one_is_approved(tmp_path: Path, database
     await bench.close()
 
 
+@on_sqlite  # test_replicas has it on PostgreSQL
 def test_of_states_from_four_processes_one_is_approved(tmp_path: Path, database_url: str) -> None:
     verdicts = race(
         tmp_path, [STATES[start::4] for start in range(4)], database_url=database_url, category=Category.STATE

@@ -165,6 +165,43 @@ def test_a_file_that_is_no_database_is_refused_at_start(tmp_path: Path) -> None:
     database.close()
 
 
+@pytest.mark.parametrize("url", ["mysql://a:PA55@h/b", "not a url PA55", "postgresql://a:PA55@h:port/b"])
+def test_a_url_that_names_no_database_of_ours_is_refused_without_showing_it(url: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        Database(url)
+    assert "PA55" not in str(refused.value)
+
+
+def test_a_server_that_is_away_is_told_at_start_without_the_password(tmp_path: Path) -> None:
+    database = Database(f"postgresql://a:PA55@/b?host={tmp_path}")
+    with pytest.raises(ConfigurationError, match="Cannot open the database") as refused:
+        database.migrate()
+    assert "PA55" not in str(refused.value)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_a_postgresql_url_may_be_spelt_in_each_way_and_bring_options(postgres_url: str, scheme: str) -> None:
+    url = f"{scheme}:{postgres_url.partition(':')[2]}&options=-c%20lock_timeout%3D77"
+    database = Database(url, busy_timeout_seconds=3)
+    with database.read() as session:
+        assert session.execute(text("SHOW lock_timeout")).scalar() == "77ms"
+        assert session.execute(text("SHOW statement_timeout")).scalar() == "6s"
+    database.close()
+
+
+@pytest.mark.postgres
+def test_the_owner_of_a_database_needs_no_further_rights(postgres: Postgres) -> None:
+    with postgres.database() as url:
+        with opened(url) as engine, engine.begin() as connection:
+            name = engine.url.database
+            connection.execute(text(f"CREATE ROLE plain_{name} LOGIN"))
+            connection.execute(text(f"ALTER DATABASE {name} OWNER TO plain_{name}"))
+        database = Database(url.replace("postgres@", f"plain_{name}@"))
+        database.migrate()
+        database.close()
+
+
 def test_the_data_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path / "new" / "folder")
     Database(settings.resolved_database_url).close()
