@@ -11,6 +11,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +51,16 @@ class Postgres:
         if os.geteuid() == 0:
             self._account = {"user": SERVANT, "group": pwd.getpwnam(SERVANT).pw_gid, "extra_groups": []}
 
+    @property
+    def process(self) -> Path:
+        """The file that holds the number of its process while it runs."""
+        return self._data / "postmaster.pid"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and not ended since."""
+        return self.process.exists()
+
     def start(self) -> None:
         """Start it, with an empty data folder if it is the first time, and wait until it answers."""
         if not self._data.exists():
@@ -63,7 +74,7 @@ class Postgres:
 
     def stop(self) -> None:
         """End it in order, whoever is connected; does nothing if it is not running."""
-        if (self._data / "postmaster.pid").exists():
+        if self.is_running:
             self._run("pg_ctl", "stop", "--wait", "--mode=fast")
 
     def crash(self) -> None:
@@ -141,42 +152,62 @@ class Postgres:
 def own_postgres() -> Iterator[Postgres]:
     """A running server that no other test shares, so that it may be stopped."""
     server = Postgres(Path(tempfile.mkdtemp(prefix="bouncer-pg-")))
-    try:
+    with (server.folder / "users").open("w") as users:
+        fcntl.flock(users, fcntl.LOCK_SH)
         server.start()
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(server.folder)
+        _guard(server, users)
+        try:
+            yield server
+        finally:
+            server.stop()
 
 
 @pytest.fixture(scope="session")
 def postgres(testrun_uid: str, worker_id: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    """The test run's server: started by the first process that wants it, ended by the last one that leaves it."""
+    """The test run's server: started by the first process that wants it, ended when the last one has left it."""
     server = Postgres(Path(tempfile.gettempdir(), f"bouncer-pg-{testrun_uid[:12]}"))
     shared = tmp_path_factory.getbasetemp()
     if worker_id != "master":
         shared = shared.parent
-    # Those who use the server share the lock, which ends with them however they end; whoever gets it alone is the only
-    # one. The door keeps others from coming in between.
-    with (shared / "postgres-users").open("w") as users, (shared / "postgres-door").open("w") as door:
-        fcntl.flock(door, fcntl.LOCK_EX)
-        if _alone(users):
-            server.start()
-        fcntl.flock(users, fcntl.LOCK_SH)
-        fcntl.flock(door, fcntl.LOCK_UN)
+    with (shared / "postgres-users").open("w") as users:
+        with (shared / "postgres-door").open("w") as door:
+            fcntl.flock(door, fcntl.LOCK_EX)
+            fcntl.flock(users, fcntl.LOCK_SH)
+            if not server.is_running:
+                server.start()
+                _guard(server, users)
         yield server
-        fcntl.flock(door, fcntl.LOCK_EX)
-        if _alone(users):
-            server.stop()
-            shutil.rmtree(server.folder)
 
 
-def _alone(users: TextIO) -> bool:
+# Those who use a server share a lock, which ends with them however they end. Who gets it alone is the last one.
+GUARD = """
+import fcntl, os, shutil, signal, sys, time
+if os.fork():
+    os._exit(0)
+users, folder, process = sys.argv[1:]
+with open(users) as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
     try:
-        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        with open(process) as number:
+            os.kill(int(number.readline()), signal.SIGINT)
+        while os.path.exists(process):
+            time.sleep(0.02)
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    shutil.rmtree(folder)
+"""
+
+
+def _guard(server: Postgres, users: TextIO) -> None:
+    """Leave a process behind that ends the server when nobody uses it any more, were they all killed."""
+    subprocess.run(
+        [sys.executable, "-c", GUARD, users.name, server.folder, server.process],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        check=True,
+    )
 
 
 @pytest.fixture(scope="session")
