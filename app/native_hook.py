@@ -110,16 +110,11 @@ def _project(event: dict[str, Any]) -> str:
 
 
 def _session(event: dict[str, Any]) -> str:
-    return _word(event.get("session_id")) or "unknown"
+    return hook.machine_word(event.get("session_id")) or "unknown"
 
 
 def _call_id(event: dict[str, Any]) -> str:
-    given = _word(event.get("tool_use_id"))
+    given = hook.machine_word(event.get("tool_use_id"))
     return (
         given or sha256(repr((_session(event), event.get("tool_name"), event.get("tool_input"))).encode()).hexdigest()
     )
-
-
-def _word(value: object) -> str:
-    text = value if isinstance(value, str) else ""
-    return "".join(character if "!" <= character <= "~" else "_" for character in text)[:200]

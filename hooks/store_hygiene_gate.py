@@ -1927,8 +1927,8 @@ class Event:
         self.name, self.tool = _string(payload.get("hook_event_name")), _string(payload.get("tool_name"))
         self.input, self.response = payload.get("tool_input"), payload.get("tool_response")
         self.cwd = _string(payload.get("cwd")) or os.getcwd()
-        self.session = _machine_word(payload.get("session_id")) or "unknown"
-        call_id = _machine_word(payload.get("tool_use_id"))
+        self.session = machine_word(payload.get("session_id")) or "unknown"
+        call_id = machine_word(payload.get("tool_use_id"))
         self.call_id = call_id or f"call-{_checksum(f'{self.session} {self.tool} {dumps(self.input)}')}"
         self.agent = "codex" if "turn_id" in payload else "claude-code"
         self.agent_id = _clip(_sound(_string(payload.get("agent_id"))), 500)
@@ -1976,7 +1976,7 @@ def _sound(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _machine_word(value: object) -> str:
+def machine_word(value: object) -> str:
     """An id as the service takes it: printable ASCII without spaces, at most 200 characters."""
     return "".join(character if "!" <= character <= "~" else "_" for character in _string(value)[:200])
 
