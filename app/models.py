@@ -78,7 +78,6 @@ class Review(Table, table=True):
     facts: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     evidence: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
     entry_id: str | None = Field(default=None, foreign_key="entry.id", index=True)
-    possible_duplicate_id: str | None = None
 
     level: str
     reviewer: str = ""

@@ -90,15 +90,6 @@ class EntryStatus(StrEnum):
     DELETED = "deleted"
 
 
-class FailurePolicy(StrEnum):
-    """What the hook does with a write that nobody could judge."""
-
-    ALLOW = "allow"
-    HOLD = "hold"
-    ASK = "ask"
-    DENY = "deny"
-
-
 class Model(BaseModel):
     """Base of all shapes: immutable, and strangers among the fields are refused."""
 

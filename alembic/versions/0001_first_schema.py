@@ -201,7 +201,6 @@ def upgrade() -> None:
         sa.Column("facts", sa.JSON(), nullable=True),
         sa.Column("evidence", sa.JSON(), nullable=False),
         sa.Column("entry_id", sa.String(), nullable=True),
-        sa.Column("possible_duplicate_id", sa.String(), nullable=True),
         sa.Column("level", sa.String(), nullable=False),
         sa.Column("reviewer", sa.String(), nullable=False),
         sa.Column("fault", sa.String(), nullable=True),
