@@ -61,8 +61,8 @@ def build_app(settings: Settings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.pipeline = pipeline
-    app.include_router(api.open_router)
-    app.include_router(api.router)
+    for router in api.ROUTERS:
+        app.include_router(router)
     app.add_exception_handler(BouncerError, _bouncer_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)

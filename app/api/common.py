@@ -1,0 +1,45 @@
+"""What routes share: the problems that they declare, the parameters that they take."""
+
+from typing import Annotated, Any
+
+from fastapi import Path, Query
+from sqlmodel import Session
+
+from app import projects
+from app.schemas import Name, Problem
+
+PROBLEMS = {
+    400: "The request makes no sense.",
+    401: "The service's key is missing.",
+    403: "The host or origin is refused.",
+    404: "There is no such thing.",
+    409: "The request contradicts what is stored.",
+    413: "The body is too long.",
+    422: "The request does not have the declared form.",
+    503: "The service cannot answer now.",
+}
+
+
+def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """The error responses of a route, as OpenAPI declares them."""
+    content = {"application/problem+json": {"schema": Problem.model_json_schema()}}
+    return {code: {"description": PROBLEMS[code], "content": content} for code in codes}
+
+
+UNKNOWN = ""
+
+Id = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[0-9a-zA-Z_-]+$")]
+Count = Annotated[int, Query(ge=1, le=200, description="Most items in the answer.")]
+ProjectPath = Annotated[
+    Name, Path(description="The project's name; a `/` in it is sent as `%2F` or as it is.", pattern=r"^[^\n]+$")
+]
+Before = Annotated[str | None, Query(max_length=64, description="Cursor: the `next` of the page before.")]
+ProjectName = Annotated[Name | None, Query(description="Only this project's.")]
+
+
+def project_id(session: Session, name: str | None) -> str | None:
+    """Id of the named project: None if none is named, UNKNOWN if there is no such project."""
+    if name is None:
+        return None
+    known = projects.find(session, name)
+    return known.id if known else UNKNOWN

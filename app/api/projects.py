@@ -1,0 +1,51 @@
+"""Routes of projects: their policy, level and documents."""
+
+from hashlib import sha256
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Response
+
+from app import gate, projects
+from app.api.common import ProjectPath, problems
+from app.deps import PipelineDep, SettingsDep
+from app.errors import NotModified
+from app.schemas import DocumentsIn, DocumentsOut, Name, PolicyOut, ProjectIn, ProjectOut
+
+router = APIRouter(responses=problems(401, 403, 422, 503))
+
+
+@router.get("/v1/policy", tags=["policy"], responses={304: {"description": "Unchanged since the given ETag."}})
+def get_policy(
+    pipeline: PipelineDep,
+    settings: SettingsDep,
+    response: Response,
+    project: Annotated[Name, Query()],
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> PolicyOut:
+    """What a hook needs to know of a project's policy; an ETag spares the repeated answer."""
+    with pipeline.index.database.read() as session:
+        known = projects.find(session, project)
+    policy = PolicyOut(
+        project=project,
+        level=(known.level if known else None) or settings.level,
+        minimum_words=gate.MINIMUM_WORDS,
+        maximum_characters=gate.MAXIMUM_CHARACTERS,
+        reasons={reason.value: text for reason, text in gate.REASONS.items()},
+    )
+    etag = f'"{sha256(policy.model_dump_json().encode()).hexdigest()[:32]}"'
+    if etag in (known.strip().removeprefix("W/") for known in (if_none_match or "").split(",")):
+        raise NotModified(etag)
+    response.headers["ETag"] = etag
+    return policy
+
+
+@router.put("/v1/projects/{project:path}/documents", tags=["projects"], responses=problems(400, 404, 413))
+def put_documents(project: ProjectPath, sent: DocumentsIn, pipeline: PipelineDep) -> DocumentsOut:
+    """Make the project's documents these. Hashes alone suffice for known texts; the answer names those wanted."""
+    return pipeline.index.put_documents(project, sent.documents)
+
+
+@router.put("/v1/projects/{project:path}", tags=["projects"], responses=problems(400, 404, 413))
+def put_project(project: ProjectPath, change: ProjectIn, pipeline: PipelineDep) -> ProjectOut:
+    """Set a project's level: `gate`, `offline`, or `model` (the opt-in to the paid second model)."""
+    return pipeline.index.set_level(project, change.level)

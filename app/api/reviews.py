@@ -1,0 +1,73 @@
+"""Routes of reviews: judge a tool call, and hear what became of it."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query
+
+from app import native_hook, reviews
+from app.api.common import UNKNOWN, Before, Count, Id, ProjectName, problems, project_id
+from app.deps import PipelineDep
+from app.schemas import CallOut, Name, ReviewOut, ReviewPage, ReviewRequest, StoredReport, Verdict
+
+router = APIRouter(responses=problems(401, 403, 422, 503))
+
+
+@router.post("/v1/reviews", tags=["reviews"], responses=problems(400, 409, 413))
+async def review(request: ReviewRequest, pipeline: PipelineDep) -> CallOut:
+    """Judge one memory tool call. The same `tool_call_id` in the same session gets the same answer again."""
+    return await pipeline.review(request)
+
+
+@router.get("/v1/reviews", tags=["reviews"])
+def list_reviews(
+    pipeline: PipelineDep,
+    project: ProjectName = None,
+    session_id: Annotated[Name | None, Query()] = None,
+    tool_call_id: Annotated[Name | None, Query()] = None,
+    verdict: Annotated[Verdict | None, Query()] = None,
+    before: Before = None,
+    count: Count = 50,
+) -> ReviewPage:
+    """Decided reviews, newest first."""
+    with pipeline.index.database.read() as session:
+        if (known := project_id(session, project)) == UNKNOWN:
+            return ReviewPage(items=[], next=None)
+        items = reviews.page(
+            session,
+            project_id=known,
+            session_id=session_id,
+            tool_call_id=tool_call_id,
+            verdict=verdict,
+            before=before,
+            count=count,
+        )
+    return ReviewPage(items=items, next=items[-1].id if len(items) == count else None)
+
+
+@router.get("/v1/reviews/{review_id}", tags=["reviews"], responses=problems(404))
+def get_review(review_id: Id, pipeline: PipelineDep) -> ReviewOut:
+    """One review."""
+    with pipeline.index.database.read() as session:
+        return reviews.get(session, review_id)
+
+
+@router.post("/v1/reviews/{review_id}/stored", tags=["reviews"], responses=problems(400, 404, 413))
+def report_stored(review_id: Id, report: StoredReport, pipeline: PipelineDep) -> ReviewOut:
+    """The agent's tool has stored the text: its entry becomes `stored`. Saying it twice changes nothing."""
+    pipeline.index.report_stored(review_id, report.store_id)
+    return get_review(review_id, pipeline)
+
+
+@router.post("/v1/reviews/{review_id}/failed", tags=["reviews"], responses=problems(404))
+def report_failed(review_id: Id, pipeline: PipelineDep) -> ReviewOut:
+    """The agent's tool did not store the text: its entry refuses nobody any more."""
+    pipeline.index.report_failed(review_id)
+    return get_review(review_id, pipeline)
+
+
+@router.post("/v1/hooks/claude-code", tags=["hooks"], responses=problems(400, 409, 413))
+async def claude_code_hook(
+    event: Annotated[dict[str, Any], Body()], pipeline: PipelineDep, project: ProjectName = None
+) -> dict[str, Any]:
+    """Claude Code's native `type: http` hook: the hook's own JSON in, its decision out; `{}` for no opinion."""
+    return await native_hook.answer(event, project, pipeline)

@@ -1,0 +1,48 @@
+"""The command `bouncer`. Each command prints its result or one line saying what is wrong and what to do."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from app.cli.agents import doctor, init, uninstall
+from app.cli.console import err, out
+from app.cli.journal import journal
+from app.cli.judging import check, demo, evaluate, serve
+from app.errors import BouncerError
+from app.settings import app_version
+
+app = typer.Typer(
+    name="bouncer",
+    help="Memory Bouncer stands at the door of a coding agent's memory and turns slop away.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (serve, demo, check, init, uninstall, doctor):
+    app.command()(command)
+app.command(name="eval")(evaluate)
+app.add_typer(journal, name="journal")
+
+
+@app.callback(invoke_without_command=True)
+def _main(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+) -> None:
+    if version:
+        out.print(f"memory-bouncer {app_version()}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run a command; what goes wrong is one line on stderr and exit code 2."""
+    try:
+        app(prog_name="bouncer")
+    except BouncerError as exc:
+        err.print(f"bouncer: {exc.detail}", markup=False, soft_wrap=True)
+        sys.exit(2)
+    except OSError as exc:
+        err.print(f"bouncer: {exc.strerror or exc}", markup=False, soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
