@@ -1,0 +1,81 @@
+"""Pairs of a stored text and a new one: labels keep to their kind, and no plain statistic stands in for the meaning."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app import gate
+from app.evaluation.data import Split, split_of
+
+DATA = Path(__file__).parents[2] / "evals" / "data"
+SAME = {"near_copy", "wrapped", "respelt", "reordered", "short_long", "reworded", "other_register", "translated"}
+NEWER = {"newer_value", "correction"}
+EXACT = {"number", "version", "name", "negation", "direction"}  # superseding if both cannot hold at once
+
+
+def rows(folder: str) -> list[dict[str, Any]]:
+    """All lines of a folder, each with the split of its project."""
+    return [
+        {**json.loads(line), "split": split_of(file.stem)}
+        for file in sorted((DATA / folder).glob("*.jsonl"))
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+
+
+PAIRS = rows("duplicates")
+
+
+def overlap(pair: dict[str, Any]) -> float:
+    """Shared words (of scripts without spaces: pairs of characters) among all words of both texts."""
+    first, second = (set(_words(pair[side])) for side in ("stored", "text"))
+    return len(first & second) / max(1, len(first | second))
+
+
+def _words(text: str) -> list[str]:
+    found: list[str] = []
+    for word in re.findall(r"\w+", text.lower()):
+        dense = re.search("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]", word)
+        found += [word[i : i + 2] for i in range(max(1, len(word) - 1))] if dense else [word]
+    return found
+
+
+def test_the_labels_of_a_pair_follow_its_kind() -> None:
+    for pair in PAIRS:
+        labels = (pair["duplicate"], pair["supersedes"])
+        allowed = {
+            **{key: {(True, False)} for key in SAME},
+            **{key: {(False, True)} for key in NEWER},
+            **{key: {(False, True), (False, False)} for key in EXACT},
+            "related": {(False, False)},
+        }
+        assert labels in allowed[pair["kind"]], pair["id"]
+        assert (pair["lang"] != pair["stored_lang"]) or pair["kind"] != "translated", pair["id"]
+
+
+def test_a_second_state_that_says_something_new_is_an_update() -> None:
+    states = [pair for pair in PAIRS if pair["stored_category"] == "STATE"]
+    assert states
+    assert all(pair["duplicate"] or pair["supersedes"] for pair in states)
+
+
+def test_every_kind_and_both_answers_are_in_every_split() -> None:
+    for split in Split:
+        seen = {pair["kind"] for pair in PAIRS if pair["split"] is split}
+        assert seen == SAME | NEWER | EXACT | {"related"}, split
+
+
+def test_no_pair_is_refused_before_anybody_compares_it() -> None:
+    assert [pair["id"] for pair in PAIRS if gate.check(pair["text"])] == []
+
+
+@pytest.mark.parametrize("split", list(Split))
+def test_duplicates_share_more_words_than_look_alikes_but_not_reliably(split: Split) -> None:
+    pairs = [pair for pair in PAIRS if pair["split"] is split and pair["lang"] == pair["stored_lang"]]
+    same = np.array([overlap(pair) for pair in pairs if pair["duplicate"]])
+    other = np.array([overlap(pair) for pair in pairs if not pair["duplicate"]])
+    ahead = (same[:, None] > other).mean() + (same[:, None] == other).mean() / 2
+    assert 0.55 <= ahead <= 0.9
