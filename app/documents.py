@@ -1,40 +1,59 @@
-"""The project's documents, cut into passages, so that a memory that only restates them is noticed."""
+"""The project's documents in passages, so that a memory that only restates them is noticed."""
 
-import re
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
-from hashlib import sha256
+from datetime import datetime, timedelta
+from itertools import islice
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlmodel import Session, col
 
 from app.db import Vector, new_id
 from app.embeddings import Embedder, Matrix
-from app.errors import Invalid
+from app.errors import Unavailable
 from app.models import Document, PassageRow
+from app.passages import Cut, passages
 from app.projects import ProjectRow, count_documents_change
-from app.schemas import DocumentIn, Passage, storable
+from app.schemas import DocumentHeld, DocumentIn, Passage, storable
 
-LONGEST = 900
-_HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
-_FENCE = re.compile(r"^\s*(```|~~~)")
+MOST_PASSAGES = 1_000
+PORTION = 64
+PATIENCE_SECONDS = 2.0
+# Branches are switched between within days; what is gone for good is erased soon after.
+RETIRED_DAYS = 7
+MOST_RETIRED = 200
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A passage as it is cut from a document."""
+class Known:
+    """A document as it is kept: current, or retired and kept for a while in case it comes back."""
 
-    heading: str
-    text: str
+    id: str
+    path: str
+    sha256: str
+    retired: bool
+
+
+@dataclass
+class Comparison:
+    """How the project's documents differ from those that it is said to have."""
+
+    gone: list[Known] = field(default_factory=list)
+    back: list[tuple[Known, str]] = field(default_factory=list)
+    lacking: list[DocumentIn] = field(default_factory=list)
 
 
 @dataclass
 class _Shelf:
+    """The current passages of a project in memory. A document's passages never change under its id."""
+
     matrix: Matrix
+    paths: dict[str, str] = field(default_factory=dict)
     passages: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     revision: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Documents:
@@ -46,52 +65,134 @@ class Documents:
         self._redact = redact
         self._shelves: dict[str, _Shelf] = {}
         self._lock = threading.Lock()
+        self._turn = threading.Lock()
 
-    def replace_all(
-        self, session: Session, project: ProjectRow, documents: list[DocumentIn], now: datetime
-    ) -> list[str]:
-        """Make the project's documents these; the paths whose text is new to us and was not sent.
+    @staticmethod
+    def compare(session: Session, project_id: str, sent: list[DocumentIn]) -> Comparison:
+        """What would have to change for the project's documents to be those sent, by their hashes alone.
 
-        Raises:
-            Invalid: a text does not have the hash that came with it, or a path stands twice.
+        A text that was there before, under whatever path, is ``back``: switching between branches and renaming files
+        needs no text and no vectors.
         """
-        if len({document.path for document in documents}) < len(documents):
-            raise Invalid("A path stands twice among the documents.")
-        known = {
-            row.path: row
-            for row in session.execute(select(Document).where(col(Document.project_id) == project.id)).scalars()
-        }
-        wanted: list[str] = []
-        missing = known.keys() - {document.path for document in documents}
-        changed = bool(missing)
-        for path in missing:
-            self._forget(session, known[path].id)
-        for document in documents:
-            held = known.get(document.path)
+        columns = (col(Document.id), col(Document.path), col(Document.sha256), col(Document.retired_at).is_not(None))
+        rows = session.execute(
+            select(*columns).where(col(Document.project_id) == project_id).order_by(col(Document.retired_at))
+        )
+        known = [Known(*row) for row in rows]
+        current = {row.path: row for row in known if not row.retired}
+        listed = {document.path for document in sent}
+        gone = {row.id: row for row in current.values() if row.path not in listed}
+        free: dict[str, list[Known]] = {}
+        for row in (*(row for row in known if row.retired), *gone.values()):
+            free.setdefault(row.sha256, []).append(row)
+        found = Comparison()
+        for document in sent:
+            held = current.get(document.path)
             if held is not None and held.sha256 == document.sha256:
                 continue
-            if document.text is None:
-                wanted.append(document.path)
-                continue
-            if sha256(document.text.encode()).hexdigest() != document.sha256:
-                raise Invalid(f"The text of {document.path} does not have the sha256 that came with it.")
-            if held is not None:
-                self._forget(session, held.id)
-            self._keep(session, project.id, document.path, document.sha256, document.text, now)
-            changed = True
-        if changed:
+            if again := free.get(document.sha256):
+                row = again.pop()
+                gone.pop(row.id, None)
+                found.back.append((row, document.path))
+            else:
+                found.lacking.append(document)
+        found.gone = list(gone.values())
+        return found
+
+    def follow(self, session: Session, project: ProjectRow, sent: list[DocumentIn], now: datetime) -> None:
+        """Retire the documents that are not among those sent, and take back those that were there before."""
+        found = self.compare(session, project.id, sent)
+        returning = {path for _, path in found.back}
+        moving = [row.id for row, _ in found.back if not row.retired]
+        _retire(session, project.id, now, col(Document.id).in_([*moving, *(row.id for row in found.gone)]))
+        _retire(session, project.id, now, col(Document.path).in_(returning))
+        for row, path in found.back:
+            values = {"path": path, "retired_at": None, "updated_at": now}
+            session.execute(update(Document).where(col(Document.id) == row.id).values(values))
+        if found.gone or found.back:
             count_documents_change(session, project.id)
-        return wanted
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """One text at a time in a process, so that documents leave computing time to the reviews.
+
+        Raises:
+            Unavailable: others had their turn for too long.
+        """
+        if not self._turn.acquire(timeout=PATIENCE_SECONDS):
+            raise Unavailable("Other documents are being read just now; try again.")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def cut(self, text: str) -> list[tuple[Cut, Vector]]:
+        """A text's passages without its secrets, at most ``MOST_PASSAGES``, each with its vector.
+
+        Raises:
+            Unavailable: the embeddings server does not answer.
+        """
+        cuts = list(islice(passages(self._redact(str(storable(text)))), MOST_PASSAGES))
+        vectors: list[Vector] = []
+        for start in range(0, len(cuts), PORTION):
+            portion = [f"{cut.heading}\n{cut.text}" for cut in cuts[start : start + PORTION]]
+            vectors.extend(self._embedder.embed(portion))
+        return list(zip(cuts, vectors, strict=True))
+
+    @staticmethod
+    def keep(
+        session: Session, project: ProjectRow, document: DocumentIn, cuts: list[tuple[Cut, Vector]], now: datetime
+    ) -> None:
+        """Put a document with these passages in the place of what its path held, unless it holds that text already."""
+        same_path = (col(Document.project_id) == project.id, col(Document.path) == document.path)
+        held = select(col(Document.sha256)).where(*same_path, col(Document.retired_at).is_(None))
+        if session.execute(held).scalar() == document.sha256:
+            return
+        _retire(session, project.id, now, col(Document.path) == document.path)
+        document_id = new_id()
+        session.execute(
+            insert(Document).values(
+                id=document_id, project_id=project.id, path=document.path, sha256=document.sha256, updated_at=now
+            )
+        )
+        rows = [
+            {
+                "id": new_id(),
+                "document_id": document_id,
+                "position": position,
+                "heading": cut.heading,
+                "text": cut.text,
+                "vector": vector,
+            }
+            for position, (cut, vector) in enumerate(cuts)
+        ]
+        if rows:
+            session.execute(insert(PassageRow), rows)
+        count_documents_change(session, project.id)
+
+    @staticmethod
+    def erase_retired(session: Session, now: datetime) -> None:
+        """Erase what was retired ``RETIRED_DAYS`` ago."""
+        session.execute(delete(Document).where(col(Document.retired_at) < now - timedelta(days=RETIRED_DAYS)))
 
     def count(self, session: Session, project_id: str) -> int:
         """How many passages the project's documents have."""
-        number: int = session.execute(
-            select(func.count())
-            .select_from(PassageRow)
-            .join(Document, col(Document.id) == col(PassageRow.document_id))
-            .where(col(Document.project_id) == project_id)
-        ).scalar_one()
-        return number
+        return sum(document.passages for document in self.held(session, project_id))
+
+    @staticmethod
+    def held(session: Session, project_id: str) -> list[DocumentHeld]:
+        """The project's documents, by path."""
+        rows = session.execute(
+            select(col(Document.path), col(Document.sha256), func.count(col(PassageRow.id)), col(Document.updated_at))
+            .join(PassageRow, col(Document.id) == col(PassageRow.document_id), isouter=True)
+            .where(col(Document.project_id) == project_id, col(Document.retired_at).is_(None))
+            .group_by(col(Document.id))
+            .order_by(col(Document.path))
+        )
+        return [
+            DocumentHeld(path=path, sha256=digest, passages=number, updated_at=updated_at)
+            for path, digest, number, updated_at in rows
+        ]
 
     def shortlist(
         self, session: Session, project: ProjectRow, vector: Vector, count: int, *, leave_out: str | None = None
@@ -108,94 +209,53 @@ class Documents:
         if project.documents_revision == 0:
             return ()
         with self._lock:
-            shelf = self._shelves.get(project.id)
-        if shelf is None or shelf.revision != project.documents_revision:
-            shelf = self._load(session, project.id)
-            shelf.revision = project.documents_revision
-            with self._lock:
-                self._shelves[project.id] = shelf
-        edited = {item for item, (path, _, _) in shelf.passages.items() if path == leave_out} if leave_out else set()
-        near = shelf.matrix.nearest(vector, count + len(edited) if count else 0)
-        others = [(item, similarity) for item, similarity in near if item not in edited][:count]
+            shelf = self._shelves.setdefault(project.id, _Shelf(Matrix(self._embedder.dimension)))
+        with shelf.lock:
+            if shelf.revision < project.documents_revision:
+                _refresh(session, project.id, shelf)
+                shelf.revision = project.documents_revision
+        edited = {document_id for document_id, path in shelf.paths.items() if path == leave_out}
+        everything = shelf.passages.copy() if edited else {}
+        skipped = {item for item, (document_id, _, _) in everything.items() if document_id in edited}
+        near = shelf.matrix.nearest(vector, count + len(skipped) if count else 0)
+        found = [
+            (shelf.paths[known[0]], *known[1:], similarity)
+            for item, similarity in near
+            if item not in skipped and (known := shelf.passages.get(item)) and known[0] in shelf.paths
+        ]
         return tuple(
             Passage(label=f"P{place}", path=path, heading=heading, text=text, similarity=similarity)
-            for place, (item, similarity) in enumerate(others, start=1)
-            for path, heading, text in (shelf.passages[item],)
+            for place, (path, heading, text, similarity) in enumerate(found[:count], start=1)
         )
 
-    def _load(self, session: Session, project_id: str) -> _Shelf:
-        shelf = _Shelf(Matrix(self._embedder.dimension))
-        rows = session.execute(
-            select(PassageRow, col(Document.path))
-            .join(Document, col(Document.id) == col(PassageRow.document_id))
-            .where(col(Document.project_id) == project_id)
-        )
-        for row, path in rows:
-            shelf.matrix.put(row.id, row.vector)
-            shelf.passages[row.id] = (path, row.heading, row.text)
-        return shelf
 
-    def _keep(self, session: Session, project_id: str, path: str, digest: str, text: str, now: datetime) -> None:
-        document_id = new_id()
-        session.execute(
-            insert(Document).values(id=document_id, project_id=project_id, path=path, sha256=digest, updated_at=now)
-        )
-        cuts = list(passages(self._redact(str(storable(text)))))
-        if not cuts:
-            return
-        vectors = self._embedder.embed([f"{cut.heading}\n{cut.text}" for cut in cuts])
-        session.execute(
-            insert(PassageRow),
-            [
-                {
-                    "id": new_id(),
-                    "document_id": document_id,
-                    "position": position,
-                    "heading": cut.heading,
-                    "text": cut.text,
-                    "vector": vector,
-                }
-                for position, (cut, vector) in enumerate(zip(cuts, vectors, strict=True))
-            ],
-        )
-
-    @staticmethod
-    def _forget(session: Session, document_id: str) -> None:
-        session.execute(delete(PassageRow).where(col(PassageRow.document_id) == document_id))
-        session.execute(delete(Document).where(col(Document.id) == document_id))
+def _retire(session: Session, project_id: str, now: datetime, which: ColumnElement[bool]) -> None:
+    """Take current documents out of judging, and keep no more than ``MOST_RETIRED`` such."""
+    current = (col(Document.project_id) == project_id, col(Document.retired_at).is_(None))
+    session.execute(update(Document).where(*current, which).values(retired_at=now))
+    older = (
+        select(col(Document.id))
+        .where(col(Document.project_id) == project_id, col(Document.retired_at).is_not(None))
+        .order_by(col(Document.retired_at).desc(), col(Document.id).desc())
+        .offset(MOST_RETIRED)
+    )
+    too_many = session.execute(older).scalars().all()
+    if too_many:
+        session.execute(delete(Document).where(col(Document.id).in_(too_many)))
 
 
-def passages(text: str) -> Iterator[Cut]:
-    """Cut a Markdown text by headings and paragraphs, none much longer than LONGEST; fenced code is no heading."""
-    heading, fenced = "", False
-    block: list[str] = []
-    for line in [*text.splitlines(), ""]:
-        if _FENCE.match(line):
-            fenced = not fenced
-        title = None if fenced else _HEADING.match(line)
-        if title or (not line.strip() and not fenced):
-            yield from _pieces(heading, block)
-            block = []
-            heading = title.group(2) if title else heading
-        else:
-            block.append(line)
-    yield from _pieces(heading, block)
-
-
-def _pieces(heading: str, block: list[str]) -> Iterator[Cut]:
-    piece: list[str] = []
-    for line in (part for whole in block for part in _short_lines(whole)):
-        if piece and sum(map(len, piece)) + len(line) > LONGEST:
-            yield Cut(heading, "\n".join(piece))
-            piece = []
-        piece.append(line)
-    if piece and any(line.strip() for line in piece):
-        yield Cut(heading, "\n".join(piece))
-
-
-def _short_lines(line: str) -> Iterator[str]:
-    while len(line) > LONGEST:
-        end = line.rfind(" ", 1, LONGEST) + 1 or LONGEST
-        yield line[:end].rstrip()
-        line = line[end:]
-    yield line
+def _refresh(session: Session, project_id: str, shelf: _Shelf) -> None:
+    """Bring a shelf to what the database holds; only documents that are new to it are read."""
+    current = select(col(Document.id), col(Document.path)).where(
+        col(Document.project_id) == project_id, col(Document.retired_at).is_(None)
+    )
+    paths = {row[0]: row[1] for row in session.execute(current)}
+    for item, (document_id, _, _) in list(shelf.passages.items()):
+        if document_id not in paths:
+            shelf.matrix.drop(item)
+            del shelf.passages[item]
+    new = list(paths.keys() - shelf.paths.keys())
+    shelf.paths = paths
+    for row in session.execute(select(PassageRow).where(col(PassageRow.document_id).in_(new))).scalars():
+        shelf.passages[row.id] = (row.document_id, row.heading, row.text)
+        shelf.matrix.put(row.id, row.vector)

@@ -5,18 +5,20 @@ Every operation here is one short transaction; judging is the pipeline's.
 
 from collections.abc import Callable
 from datetime import datetime
+from hashlib import sha256
 
 from sqlalchemy.exc import IntegrityError
 
 from app import entries, gate, projects, reviews
 from app.db import Database, utc_now
-from app.documents import Documents
+from app.documents import Comparison, Documents
 from app.embeddings import Embedder
 from app.errors import Conflict, Invalid
 from app.models import Review
 from app.neighbours import Neighbourhood
 from app.schemas import (
     DeletedReport,
+    DocumentHeld,
     DocumentIn,
     DocumentsOut,
     EntryHit,
@@ -142,11 +144,56 @@ class Index:
     def put_documents(self, project_name: str, sent: list[DocumentIn]) -> DocumentsOut:
         """Make the project's documents these; names those whose text is wanted.
 
+        Equal hashes cost one look. Each text that is new is cut and embedded outside of any transaction, and kept in
+        one of its own, so that no review waits for long.
+
         Raises:
-            Invalid: a text does not have the hash that came with it.
+            Invalid: a text does not have the hash that came with it, or a path stands twice.
+            Unavailable: the embeddings server does not answer, or others send documents; what was kept stays.
         """
-        now = self.now()
+        _check_documents(sent)
+        found = self._compare_documents(project_name, sent)
+        if found is None or found.gone or found.back:
+            with self.database.write() as session:
+                now = self.now()
+                self.documents.follow(session, projects.locked(session, project_name, now), sent, now)
+        for document in sent if found is None else found.lacking:
+            if document.text is not None:
+                with self.documents.turn():
+                    # Only now, since another agent may have sent the same while this one waited.
+                    found = self._compare_documents(project_name, sent)
+                    if found is None or document in found.lacking:
+                        self._keep_document(project_name, document, document.text)
+        with self.database.read() as session:
+            project = projects.find(session, project_name)
+            assert project is not None  # noqa: S101 - it was there, or was made above
+            lacking = self.documents.compare(session, project.id, sent).lacking
+            return DocumentsOut(
+                wanted=[document.path for document in lacking], passages=self.documents.count(session, project.id)
+            )
+
+    def _compare_documents(self, project_name: str, sent: list[DocumentIn]) -> Comparison | None:
+        """How the project's documents differ from those sent; None for a project that is new."""
+        with self.database.read() as session:
+            project = projects.find(session, project_name)
+            return None if project is None else self.documents.compare(session, project.id, sent)
+
+    def _keep_document(self, project_name: str, document: DocumentIn, text: str) -> None:
+        cuts = self.documents.cut(text)
         with self.database.write() as session:
-            project = projects.locked(session, project_name, now)
-            wanted = self.documents.replace_all(session, project, sent, now)
-            return DocumentsOut(wanted=wanted, passages=self.documents.count(session, project.id))
+            now = self.now()
+            self.documents.keep(session, projects.locked(session, project_name, now), document, cuts, now)
+
+    def documents_of(self, project_name: str) -> list[DocumentHeld]:
+        """The documents that a project's candidates are compared with, by path."""
+        with self.database.read() as session:
+            project = projects.find(session, project_name)
+            return self.documents.held(session, project.id) if project else []
+
+
+def _check_documents(sent: list[DocumentIn]) -> None:
+    if len({document.path for document in sent}) < len(sent):
+        raise Invalid("A path stands twice among the documents.")
+    for document in sent:
+        if document.text is not None and sha256(document.text.encode()).hexdigest() != document.sha256:
+            raise Invalid(f"The text of {document.path} does not have the sha256 that came with it.")

@@ -188,15 +188,26 @@ class EmbeddingSpace(Table, table=True):
 
 
 class Document(Table, table=True):
-    """A document of a project (owner: `documents`)."""
+    """A document of a project (owner: `documents`); retired, it is kept for a while in case it comes back."""
 
-    __table_args__ = (UniqueConstraint("project_id", "path"),)
+    __table_args__ = (
+        Index(
+            "uq_document_current_path",
+            "project_id",
+            "path",
+            unique=True,
+            sqlite_where=text("retired_at IS NULL"),
+            postgresql_where=text("retired_at IS NULL"),
+        ),
+        Index("ix_document_project_id_retired_at", "project_id", "retired_at"),
+    )
 
     id: str = Field(default_factory=new_id, primary_key=True)
     project_id: str = Field(foreign_key="project.id")
     path: str
     sha256: str
     updated_at: datetime = Field(sa_type=UtcDateTime)
+    retired_at: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
 
 
 class PassageRow(Table, table=True):

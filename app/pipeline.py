@@ -106,7 +106,7 @@ class Pipeline:
         self._database.close()
 
     def sweep(self) -> None:
-        """Let lapse what nobody came back for: pending entries, reservations, interrupted calls."""
+        """Let lapse what nobody came back for: pending entries, reservations, interrupted calls, documents."""
         now = self._now()
         with self._database.read() as session:
             lapsed = entries.lapsed_projects(session, now)
@@ -121,6 +121,7 @@ class Pipeline:
                         self._hold(session, call, now)
         with self._database.write() as session:
             budget.expire(session, now)
+            self.index.documents.erase_retired(session, now)
 
     @staticmethod
     def _hold(session: Session, call: Call, now: datetime) -> None:

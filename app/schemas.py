@@ -467,6 +467,21 @@ class DocumentsOut(Model):
     passages: int
 
 
+class DocumentHeld(Model):
+    """A document that the service compares candidates with."""
+
+    path: str
+    sha256: str
+    passages: int
+    updated_at: datetime
+
+
+class DocumentsHeld(Model):
+    """All documents of a project, by path."""
+
+    documents: list[DocumentHeld]
+
+
 class Problem(BaseModel):
     """An error (RFC 9457). ``type`` is stable; ``detail`` says what to do."""
 

@@ -1,5 +1,6 @@
 """JSON routes, one module for each thing: parse, call, return."""
 
-from app.api import entries, operation, projects, reviews
+from app.api import documents, entries, operation, projects, reviews
 
-ROUTERS = (operation.router, reviews.router, entries.router, projects.router)
+# A name of a project takes in slashes: what stands below a project comes first.
+ROUTERS = (operation.router, reviews.router, entries.router, documents.router, projects.router)

@@ -31,7 +31,11 @@ UNKNOWN = ""
 Id = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[0-9a-zA-Z_-]+$")]
 Count = Annotated[int, Query(ge=1, le=200, description="Most items in the answer.")]
 ProjectPath = Annotated[
-    Name, Path(description="The project's name; a `/` in it is sent as `%2F` or as it is.", pattern=r"^[^\n]+$")
+    Name,
+    Path(
+        description="The project's name. A `/` in it is sent as `%2F`; also as it is, but not before `documents`.",
+        pattern=r"^[^\n]+$",
+    ),
 ]
 Before = Annotated[str | None, Query(max_length=64, description="Cursor: the `next` of the page before.")]
 ProjectName = Annotated[Name | None, Query(description="Only this project's.")]

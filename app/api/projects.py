@@ -1,4 +1,4 @@
-"""Routes of projects: their policy, level and documents."""
+"""Routes of projects: their policy and level."""
 
 from hashlib import sha256
 from typing import Annotated
@@ -9,7 +9,7 @@ from app import gate, projects
 from app.api.common import ProjectPath, problems
 from app.deps import PipelineDep, SettingsDep
 from app.errors import NotModified
-from app.schemas import DocumentsIn, DocumentsOut, Name, PolicyOut, ProjectIn, ProjectOut
+from app.schemas import Name, PolicyOut, ProjectIn, ProjectOut
 
 router = APIRouter(responses=problems(401, 403, 422, 503))
 
@@ -37,12 +37,6 @@ def get_policy(
         raise NotModified(etag)
     response.headers["ETag"] = etag
     return policy
-
-
-@router.put("/v1/projects/{project:path}/documents", tags=["projects"], responses=problems(400, 404, 413))
-def put_documents(project: ProjectPath, sent: DocumentsIn, pipeline: PipelineDep) -> DocumentsOut:
-    """Make the project's documents these. Hashes alone suffice for known texts; the answer names those wanted."""
-    return pipeline.index.put_documents(project, sent.documents)
 
 
 @router.put("/v1/projects/{project:path}", tags=["projects"], responses=problems(400, 404, 413))

@@ -166,13 +166,45 @@ def test_a_projects_level_is_set_under_its_name_with_slashes(http: httpx.Client,
     assert review(http, GOOD[0], project=project)["reviews"][0]["reviewer"] == "gate"
 
 
+def described(path: str, text: str) -> dict[str, str]:
+    """A document with its text, as a hook sends it."""
+    return {"path": path, "sha256": sha256(text.encode()).hexdigest(), "text": text}
+
+
 def test_documents_are_sent_by_hash_then_by_text(http: httpx.Client, project: str) -> None:
     text = "# Storage\n\nRaw pages are stored first."
-    document = {"path": "README.md", "sha256": sha256(text.encode()).hexdigest()}
+    document = described("README.md", text)
+    del document["text"]
     path = f"/v1/projects/{project}/documents"
     assert http.put(path, json={"documents": [document]}).json() == {"wanted": ["README.md"], "passages": 0}
     sent = http.put(path, json={"documents": [document | {"text": text}]})
     assert sent.json() == {"wanted": [], "passages": 1}
+    [held] = http.get(path).json()["documents"]
+    assert held == document | {"passages": 1, "updated_at": held["updated_at"]}
+
+
+def test_a_project_that_is_not_known_has_no_documents(http: httpx.Client, project: str) -> None:
+    assert http.get(f"/v1/projects/{project}/documents").json() == {"documents": []}
+
+
+@pytest.mark.parametrize("name", ["documents", "a%2F{}%2Fdocuments", "a/{}%2Fdocuments", "a%2F{}%2fdocuments"])
+def test_a_name_may_end_like_the_documents_route(http: httpx.Client, project: str, name: str) -> None:
+    name = name.format(project.replace("/", "%2F"))
+    plain = name.replace("%2F", "/").replace("%2f", "/")
+
+    level = http.put(f"/v1/projects/{name}", json={"level": "gate"})
+    http.put(f"/v1/projects/{name}/documents", json={"documents": [described("a.md", "Only this line is in it.")]})
+
+    assert (level.status_code, level.json()["name"]) == (200, plain)
+    assert http.get("/v1/policy", params={"project": plain}).json()["level"] == "gate"
+    assert [held["path"] for held in http.get(f"/v1/projects/{name}/documents").json()["documents"]] == ["a.md"]
+
+
+def test_an_open_slash_before_documents_parts_the_name_from_the_route(http: httpx.Client, project: str) -> None:
+    assert http.put(f"/v1/projects/{project}/documents", json={"level": "gate"}).status_code == 422
+    assert http.put(f"/v1/projects/{project}/%64ocuments", json={"documents": []}).json()["passages"] == 0
+    assert http.get(f"/v1/projects/{project}").status_code == 405
+    assert http.delete(f"/v1/projects/{project}/documents").status_code == 405
 
 
 # --- operation ----------------------------------------------------------------------------------------------------

@@ -1,5 +1,8 @@
 """The project's documents: sent once, cut into passages, replaced when they change."""
 
+import asyncio
+import threading
+from collections.abc import Sequence
 from hashlib import sha256
 
 import pytest
@@ -7,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import documents, projects
-from app.documents import LONGEST, passages
-from app.errors import Invalid
-from app.schemas import DocumentIn, Passage
+from app.db import Vector
+from app.documents import MOST_PASSAGES, RETIRED_DAYS
+from app.errors import Invalid, Unavailable
+from app.index import Index
+from app.passages import LONGEST, passages
+from app.schemas import DocumentIn, DocumentsOut, Passage, Verdict
 from tests.support.documents import document
-from tests.support.pipelines import PROJECT, Bench, embedder
+from tests.support.pipelines import GOOD, PROJECT, Bench, embedder
 
 README = """Intro without a heading.
 
@@ -103,6 +109,151 @@ async def test_an_empty_document_has_no_passages_and_is_not_asked_for_again(benc
     assert bench.index.put_documents(PROJECT, [document("a.md", "", send=False)]).wanted == []
 
 
+# --- following the project ----------------------------------------------------------------------------------------
+
+
+class CountingEmbedder:
+    """The embedding model, which counts the texts and may be made to think until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.model, self.dimension = embedder().model, embedder().dimension
+        self.texts = 0
+        self.thinks = threading.Event()
+        self.go = threading.Event()
+        self.go.set()
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        """The vectors, once it may go on."""
+        self.texts += len(texts)
+        self.thinks.set()
+        assert self.go.wait(20)
+        return embedder().embed(texts)
+
+
+def by_hash(*sent: DocumentIn) -> list[DocumentIn]:
+    """The documents without their texts."""
+    return [document.model_copy(update={"text": None}) for document in sent]
+
+
+async def test_going_back_and_forth_between_two_checkouts_needs_neither_texts_nor_vectors(bench: Bench) -> None:
+    counting = CountingEmbedder()
+    index = Index(bench.database, counting)
+    here = [document("README.md", README), document("docs/a.md", "Both of the checkouts have this.")]
+    there = [document("README.md", "# Storage\n\nRaw pages are thrown away at once."), here[1]]
+    index.put_documents(PROJECT, here)
+    index.put_documents(PROJECT, there)
+    counting.texts = 0
+
+    for _ in range(3):
+        assert index.put_documents(PROJECT, by_hash(*here)).wanted == []
+        assert "Raw pages are stored first." in shortlist(bench, "raw pages")[0].text
+        assert index.put_documents(PROJECT, by_hash(*there)).wanted == []
+        assert shortlist(bench, "raw pages")[0].text == "Raw pages are thrown away at once."
+    assert counting.texts == 0
+    assert len(bench.rows("SELECT id FROM document")) == 3
+
+
+async def test_a_document_under_another_name_is_not_wanted_again(bench: Bench) -> None:
+    bench.index.put_documents(PROJECT, [document("README.md", README), document("b.md", "Only this line is in b.")])
+
+    sent = bench.index.put_documents(PROJECT, by_hash(document("docs/README.md", README)))
+
+    assert (sent.wanted, sent.passages) == ([], 4)
+    assert {p.path for p in shortlist(bench, README)} == {"docs/README.md"}
+
+
+async def test_copies_are_documents_of_their_own(bench: Bench) -> None:
+    copies = [document("a.md", README), document("b.md", README)]
+    assert bench.index.put_documents(PROJECT, copies).passages == 8
+    assert bench.index.put_documents(PROJECT, []).passages == 0
+    assert bench.index.put_documents(PROJECT, by_hash(*copies)) == DocumentsOut(wanted=[], passages=8)
+    assert bench.index.put_documents(PROJECT, by_hash(copies[1])).passages == 4
+
+
+async def test_what_is_gone_for_good_is_erased(bench: Bench) -> None:
+    bench.index.put_documents(PROJECT, [document("a.md", README), document("b.md", "Only this line is in b.")])
+    bench.index.put_documents(PROJECT, [document("b.md", "Only this line is in b.")])
+    bench.clock.pass_(days=RETIRED_DAYS - 1)
+    bench.pipeline.sweep()
+    assert len(bench.rows("SELECT id FROM document")) == 2
+
+    bench.clock.pass_(days=2)
+    bench.pipeline.sweep()
+
+    assert [row["path"] for row in bench.rows("SELECT path FROM document")] == ["b.md"]
+    assert len(bench.rows("SELECT id FROM passage")) == 1
+    assert bench.index.put_documents(PROJECT, by_hash(document("a.md", README))).wanted == ["a.md"]
+
+
+async def test_of_many_older_texts_only_the_latest_are_kept(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MOST_RETIRED", 3)
+    texts = [f"The lamp of this lighthouse turns {turns} times a minute." for turns in range(7)]
+    for text in texts:
+        bench.clock.pass_(minutes=1)
+        bench.index.put_documents(PROJECT, [document("a.md", text)])
+
+    kept = {row["sha256"] for row in bench.rows("SELECT sha256 FROM document")}
+    assert kept == {document("a.md", text).sha256 for text in texts[3:]}
+
+
+async def test_a_long_document_is_kept_up_to_a_number_of_passages(bench: Bench) -> None:
+    text = "\n\n".join(f"Line {number} of the chart." for number in range(MOST_PASSAGES + 50))
+    assert bench.index.put_documents(PROJECT, [document("a.md", text)]).passages == MOST_PASSAGES
+
+
+async def test_reviews_go_on_while_documents_are_read(bench: Bench) -> None:
+    slow = CountingEmbedder()
+    slow.go.clear()
+    sending = asyncio.create_task(
+        asyncio.to_thread(Index(bench.database, slow).put_documents, PROJECT, [document("a.md", README)])
+    )
+    try:
+        assert await asyncio.to_thread(slow.thinks.wait, 20)
+        assert (await bench.review(GOOD[0])).verdict is Verdict.APPROVE
+        assert not sending.done()
+    finally:
+        slow.go.set()
+    assert (await sending).passages == 4
+
+
+async def test_who_waits_too_long_for_a_turn_is_told_to_come_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "PATIENCE_SECONDS", 0.01)
+    with bench.index.documents.turn(), pytest.raises(Unavailable):
+        bench.index.put_documents(PROJECT, [document("a.md", README)])
+    assert bench.index.put_documents(PROJECT, [document("a.md", README)]).passages == 4
+
+
+async def test_agents_that_send_the_same_at_once_have_it_kept_once(bench: Bench) -> None:
+    counting = CountingEmbedder()
+    index = Index(bench.database, counting)
+    sent = [document(f"{name}.md", f"# {name}\n\n{README}") for name in "abc"]
+
+    answers = await asyncio.gather(*(asyncio.to_thread(index.put_documents, PROJECT, sent) for _ in range(5)))
+
+    assert [answer.wanted for answer in answers] == [[]] * 5
+    assert counting.texts == 12
+    assert len(bench.rows("SELECT id FROM document")) == 3
+
+
+async def test_checkouts_that_send_different_texts_at_once_leave_one_of_each(bench: Bench) -> None:
+    replicas = [Index(bench.database, embedder()) for _ in range(4)]
+    sent = [
+        [document(f"{name}.md", f"The {name} of checkout {number} is painted anew.") for name in ("lamp", "lens")]
+        for number in range(4)
+    ]
+
+    await asyncio.gather(
+        *(asyncio.to_thread(replica.put_documents, PROJECT, own) for replica, own in zip(replicas, sent, strict=True))
+    )
+
+    held = {held.path: held.sha256 for held in bench.index.documents_of(PROJECT)}
+    assert set(held) == {"lamp.md", "lens.md"}
+    assert bench.index.put_documents(PROJECT, sent[2]).wanted == []
+    assert len(shortlist(bench, "painted")) == 2
+
+
 # --- finding ------------------------------------------------------------------------------------------------------
 
 
@@ -134,11 +285,8 @@ async def test_a_project_without_documents_has_no_passages(bench: Bench) -> None
 async def test_what_another_process_sends_is_found(bench: Bench) -> None:
     bench.index.put_documents(PROJECT, [document("README.md", README)])
     shortlist(bench, README)
-    other = documents.Documents(embedder(), str)
-    with bench.database.write() as session:
-        project = projects.find(session, PROJECT)
-        assert project is not None
-        other.replace_all(session, project, [document("b.md", "Only this line is in b.")], bench.clock.at)
+    other = Index(bench.database, embedder())
+    other.put_documents(PROJECT, [document("b.md", "Only this line is in b.")])
     assert [p.path for p in shortlist(bench, README)] == ["b.md"]
 
 

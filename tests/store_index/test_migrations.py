@@ -18,6 +18,7 @@ from app.db import Database, metadata
 from app.errors import ConfigurationError
 from app.schemas import Verdict
 from app.settings import Settings, resource
+from tests.support.documents import document
 from tests.support.pipelines import GOOD, PROJECT, Bench
 from tests.support.postgres import Postgres
 
@@ -85,7 +86,9 @@ async def test_a_filled_database_goes_down_to_nothing_and_up_again(tmp_path: Pat
     bench = Bench(tmp_path, database_url=empty_url)
     for memory in GOOD:
         await bench.store(memory)
+    bench.index.put_documents(PROJECT, [document("README.md", "Migrations run before the workers start.")])
     bench.index.put_documents(PROJECT, [])
+    bench.index.put_documents(PROJECT, [document("docs/a.md", "Workers read columns that are there.")])
     await bench.close()
 
     run(empty_url, command.downgrade, "base")
@@ -103,6 +106,7 @@ async def test_each_single_step_down_and_up_keeps_the_entries_and_their_words(tm
     bench = Bench(tmp_path, database_url=empty_url)
     rare = await bench.store("Always set the QZX register to zero on the ferry, because its modem counts from one.")
     await bench.store(GOOD[0])
+    bench.index.put_documents(PROJECT, [document("README.md", "Migrations run before the workers start.")])
     await bench.close()
 
     run(empty_url, command.downgrade, "-1")
