@@ -79,3 +79,20 @@ def test_duplicates_share_more_words_than_look_alikes_but_not_reliably(split: Sp
     other = np.array([overlap(pair) for pair in pairs if not pair["duplicate"]])
     ahead = (same[:, None] > other).mean() + (same[:, None] == other).mean() / 2
     assert 0.55 <= ahead <= 0.9
+
+
+PASSAGES = rows("documents")
+RESTATES = {"near_copy", "merged", "heading", "split", "paraphrase", "translation"}
+ADDS = {"one_fact_added", "exception", "number", "related"}
+
+
+def test_the_labels_of_a_passage_follow_its_kind_and_quotes_are_in_the_project() -> None:
+    for case in PASSAGES:
+        project = json.loads((DATA / "projects" / f"{case['id'].rsplit('-', 1)[0]}.json").read_text(encoding="utf-8"))
+        assert any(case["passage"] == document["text"] for document in project["documents"]), case["id"]
+        assert case["kind"] in (RESTATES if case["restates"] else ADDS), case["id"]
+        assert (case["quote"] in case["passage"]) if case["restates"] else case["quote"] is None, case["id"]
+
+
+def test_no_restatement_is_refused_before_anybody_compares_it() -> None:
+    assert [case["id"] for case in PASSAGES if gate.check(case["text"])] == []
