@@ -367,7 +367,14 @@ def pairs_of(cases: Sequence[Labelled]) -> list[Pair]:
         return sides.setdefault(text, Side(text, cut))
 
     found = [
-        Pair(side(entry.text), side(case.text), case.facts.duplicate_of == entry.label, case.project, mined=False)
+        Pair(
+            side(entry.text),
+            side(case.text),
+            case.facts.duplicate_of == entry.label,
+            case.project,
+            mined=case.suite is Suite.CANDIDATES
+            and entry.label not in (case.facts.duplicate_of, case.facts.supersedes),
+        )
         for case in cases
         for entry in case.entries
         if case.suite is Suite.DUPLICATES or case.verdict in (Verdict.DUPLICATE, Verdict.UPDATE)

@@ -1,0 +1,73 @@
+"""Candidates stand in surroundings like a real store's, and their labels agree with one another and with the gate."""
+
+from pathlib import Path
+
+import pytest
+
+from app import gate
+from app.evaluation.data import Labelled, Suite, load
+from app.schemas import Category, Reason, Scope, Verdict
+
+DATA = Path(__file__).parents[2] / "evals" / "data"
+
+# Good memories that the gate refuses, by id, each with the reason why the gate is wrong there.
+REFUSED_GOOD: dict[str, str] = {}
+# Secrets that no pattern can tell: the gate refuses these texts for their length alone.
+UNSEEN_SECRETS = {
+    "aulaverde-c034": "a login and a password side by side, named by nothing but a slash",
+    "clipmagpie-c031": "a password in a sentence, named in German",
+    "lichen-node-c025": "a network key of 32 hexadecimal digits, like any checksum",
+}
+
+
+@pytest.fixture(scope="module")
+def candidates() -> list[Labelled]:
+    return [case for case in load(DATA) if case.suite is Suite.CANDIDATES]
+
+
+def test_no_good_memory_is_refused_by_the_gate(candidates: list[Labelled]) -> None:
+    good = [case for case in candidates if case.verdict is Verdict.APPROVE]
+    assert {case.id for case in good if gate.check(case.text)} == set(REFUSED_GOOD)
+
+
+def test_the_gate_refuses_every_secret(candidates: list[Labelled]) -> None:
+    found = {case.id: gate.check(case.text) for case in candidates if Reason.SECRET in case.reasons}
+    assert {case for case, reasons in found.items() if Reason.SECRET not in reasons} == set(UNSEEN_SECRETS)
+    assert all(found.values())
+
+
+def test_what_the_gate_calls_too_short_is_labelled_so(candidates: list[Labelled]) -> None:
+    judged = [case for case in candidates if case.verdict is not Verdict.UPDATE and Reason.SECRET not in case.reasons]
+    short = {case.id for case in judged if Reason.TOO_SHORT in gate.check(case.text)}
+    assert short == {case.id for case in judged if Reason.TOO_SHORT in case.reasons}
+
+
+def test_each_has_neighbours_and_at_most_one_state(candidates: list[Labelled]) -> None:
+    for case in candidates:
+        states = [entry for entry in case.entries if entry.category is Category.STATE]
+        assert 3 <= len(case.entries) <= 8, case.id
+        assert len(states) <= 1, case.id
+        if case.category is Category.STATE:
+            assert bool(states) == (case.verdict is Verdict.UPDATE), case.id
+        assert len({case.text, *(entry.text for entry in case.entries)}) == len(case.entries) + 1, case.id
+
+
+def test_what_the_facts_name_is_shown(candidates: list[Labelled]) -> None:
+    for case in candidates:
+        named = {label for label in (case.facts.duplicate_of, case.facts.supersedes) if label}
+        passages = {f"{passage.path}#{passage.heading}" for passage in case.documents}
+        assert named <= {entry.label for entry in case.entries}, case.id
+        assert (case.facts.restates is not None) == (Reason.RESTATES_DOCUMENT in case.reasons), case.id
+        assert case.facts.restates is None or case.facts.restates in passages, case.id
+
+
+def test_only_an_incident_is_too_specific(candidates: list[Labelled]) -> None:
+    told = (Category.RULE, Category.DISCOVERY, Category.QUIRK)
+    for case in candidates:
+        narrow = case.facts.scope is Scope.RESOURCE
+        assert (Reason.TOO_SPECIFIC in case.reasons) == narrow, case.id
+        assert not narrow or (case.category in told and case.verdict is Verdict.REWRITE), case.id
+
+
+def test_every_project_has_a_context(candidates: list[Labelled]) -> None:
+    assert {case.project for case in candidates if not (case.context and case.documents)} == set()
