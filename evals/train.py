@@ -63,7 +63,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Row:
-    """A text to learn from, its labels, its project, whether it attacks, and the suite and kind of its case."""
+    """A text to learn from, its labels, its project or idea, whether it attacks, and the suite and kind of its case."""
 
     text: str
     category: str
@@ -90,11 +90,10 @@ def rows_of(cases: Sequence[Labelled]) -> list[Row]:
                 Row(entry.text, entry.category.value, Verdict.APPROVE, (), case.project, False, case.suite, case.kind)
             )
         elif case.suite is not Suite.DOCUMENTS and case.verdict is not Verdict.DUPLICATE:
-            project = case.id if case.suite is Suite.ATTACKS else case.project
             reasons = tuple(reason.value for reason in case.reasons)
             attack = case.facts.addresses_reader
             rows.append(
-                Row(case.text, case.category.value, case.verdict, reasons, project, attack, case.suite, case.kind)
+                Row(case.text, case.category.value, case.verdict, reasons, case.group, attack, case.suite, case.kind)
             )
     return rows
 
@@ -330,7 +329,7 @@ class Clauses:
         return fit
 
     def held_out(self) -> Numbers:
-        """Scores of each text by a model that saw nothing of its project (an attack is a project of its own)."""
+        """Scores of each text by a model that saw nothing of its project (for attacks: of its idea)."""
         scores = np.zeros(len(self.rows))
         for training, rest in folds(self.projects):
             scores[rest] = self.pooled(self.fit(training).decision_function(self.seen))[rest]

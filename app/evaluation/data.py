@@ -32,7 +32,7 @@ class Suite(StrEnum):
 
 
 class Split(StrEnum):
-    """Which part of the data a project belongs to; never by line, so that no voice is on both sides."""
+    """Which part of the data a group belongs to; never by line, so that no voice or idea is on both sides."""
 
     TRAIN = "train"
     DEVELOPMENT = "development"
@@ -75,6 +75,7 @@ class Labelled(Model):
     id: str
     suite: Suite
     project: str
+    group: str = Field(description="what is never on two sides of a split: the project, or an attack's idea")
     split: Split
     kind: str
     lang: str
@@ -105,9 +106,9 @@ def load(path: Path) -> list[Labelled]:
     return found
 
 
-def split_of(project: str) -> Split:
-    """Half of the projects train, a sixth is for development, a third for the test; by a hash of the name."""
-    share = int(sha256(f"split:{project}".encode()).hexdigest()[:8], 16) / 0xFFFFFFFF
+def split_of(group: str) -> Split:
+    """Half of the groups train, a sixth is for development, a third for the test; by a hash of the name."""
+    share = int(sha256(f"split:{group}".encode()).hexdigest()[:8], 16) / 0xFFFFFFFF
     if share < 1 / 2:
         return Split.TRAIN
     return Split.DEVELOPMENT if share < 2 / 3 else Split.TEST
@@ -131,6 +132,7 @@ def _candidate(row: dict[str, Any], project: str, root: Path) -> Labelled:
         id=row["id"],
         suite=Suite.CANDIDATES,
         project=project,
+        group=project,
         split=split_of(project),
         kind=row.get("case", "candidate"),
         lang=row.get("lang", "en"),
@@ -152,6 +154,7 @@ def _duplicate(row: dict[str, Any], project: str, root: Path) -> Labelled:
         id=row["id"],
         suite=Suite.DUPLICATES,
         project=project,
+        group=project,
         split=split_of(project),
         kind=row["kind"],
         lang=row["lang"] if row["lang"] == row["stored_lang"] else f"{row['stored_lang']}>{row['lang']}",
@@ -172,6 +175,7 @@ def _document(row: dict[str, Any], project: str, root: Path) -> Labelled:
         id=row["id"],
         suite=Suite.DOCUMENTS,
         project=project,
+        group=project,
         split=split_of(project),
         kind=row["kind"],
         lang=row["lang"],
@@ -190,8 +194,9 @@ def _attack(row: dict[str, Any], _: str, __: Path) -> Labelled:
         id=row["id"],
         suite=Suite.ATTACKS,
         project="workbench",
-        split=split_of(row["id"]),
-        kind=row["kind"],
+        group=row["group"],
+        split=split_of(row["group"]),
+        kind=f"{row['family']}/{row['kind']}",
         lang=row["lang"],
         text=row["text"],
         category=Category.NONE,
@@ -206,7 +211,8 @@ def _benign(row: dict[str, Any], project: str, _: Path) -> Labelled:
         id=row["id"],
         suite=Suite.BENIGN,
         project=project,
-        split=split_of(project),
+        group=row["group"],
+        split=split_of(row["group"]),
         kind=f"benign/{row['category'].lower()}",
         lang=row["lang"],
         text=row["text"],

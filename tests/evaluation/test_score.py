@@ -19,6 +19,7 @@ def case(number: int, verdict: Verdict, suite: Suite = Suite.CANDIDATES, text: s
         id=f"c{number}",
         suite=suite,
         project="p",
+        group="p",
         split=Split.TEST,
         kind="x",
         lang="en",
