@@ -4,8 +4,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from app.db import Vector
-from app.models import Entry
 from app.schemas import Brief, Candidate, Decision, EntryRef, Fault, Judgement, Level, PassageRef, Reason, ReviewRequest
+
+
+@dataclass(frozen=True)
+class Twin:
+    """The entry whose text equals the candidate's, and the session that offered it."""
+
+    entry: EntryRef
+    session_id: str | None
 
 
 @dataclass
@@ -19,7 +26,7 @@ class Draft:
     vector: Vector
     brief: Brief
     updates: frozenset[str] = frozenset()
-    twin: Entry | None = None
+    twin: Twin | None = None
     replaces: str | None = None
     retries: str | None = None
     judgement: Judgement | None = None

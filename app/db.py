@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -136,6 +136,8 @@ class Database:
         with _translated(), self._in_turn(), Session(self._writing, expire_on_commit=False) as session:
             yield session
             session.commit()
+            for action in session.info.get(_AFTER_COMMIT, ()):
+                action()
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
@@ -193,6 +195,13 @@ class Database:
         """Close all connections."""
         self.engine.dispose()
 
+
+def after_commit(session: Session, action: Callable[[], None]) -> None:
+    """Do something once what the session writes is committed, and never if it is not; it must not fail."""
+    session.info.setdefault(_AFTER_COMMIT, []).append(action)
+
+
+_AFTER_COMMIT = "after_commit"
 
 NO_ANSWER = "The database does not answer, is locked, full or damaged; try again."
 # These are about what was asked of the database; all its other errors are about the database.

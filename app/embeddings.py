@@ -48,9 +48,17 @@ class WordLlamaEmbedder:
         """Unit vectors of the texts (number × 256, float32)."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
+        if len(texts) == 1:
+            return self._embed_one(texts[0])
         vectors = np.nan_to_num(np.asarray(self._model.embed(list(texts), norm=False), dtype=np.float32))
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return cast("Vector", vectors / np.maximum(lengths, 1e-9))
+
+    def _embed_one(self, text: str) -> Vector:
+        """The same without what a batch needs: padding, masks, threads."""
+        ids = self._model.tokenizer.encode(text, add_special_tokens=False).ids
+        total = self._model.embedding[np.array(ids, dtype=np.int64)].sum(axis=0, dtype=np.float32)
+        return cast("Vector", (total / max(float(np.linalg.norm(total)), 1e-9))[None])
 
 
 class EndpointEmbedder:

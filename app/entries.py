@@ -11,6 +11,7 @@ from sqlalchemy import Select, bindparam, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, or_
 
+from app.cases import Twin
 from app.db import new_id
 from app.errors import NotFound
 from app.models import ENTRY, Entry, EntryVersion, Project
@@ -20,7 +21,7 @@ from app.schemas import Category, EntryIn, EntryOut, EntryRef, EntryStatus
 LIVE = (EntryStatus.PENDING.value, EntryStatus.STORED.value)
 KNOWN = (*LIVE, EntryStatus.UNCONFIRMED.value)
 
-_TWINS = select(Entry).where(
+_TWINS = select(*(ENTRY.c[name] for name in EntryRef.model_fields), ENTRY.c.session_id).where(
     ENTRY.c.project_id == bindparam("project_id"),
     ENTRY.c.text_hash == bindparam("text_hash"),
     text("status IN ('pending', 'stored', 'unconfirmed')"),
@@ -60,10 +61,13 @@ def reference(entry: Entry) -> EntryRef:
     )
 
 
-def twin(session: Session, project_id: str, text_hash: str) -> Entry | None:
+def twin(session: Session, project_id: str, text_hash: str) -> Twin | None:
     """The entry with the same normalised text: a live one first, else one that was never confirmed."""
-    found = session.execute(_TWINS, {"project_id": project_id, "text_hash": text_hash}).scalars()
-    return min(found, key=lambda entry: entry.status == EntryStatus.UNCONFIRMED.value, default=None)
+    found = session.execute(_TWINS, {"project_id": project_id, "text_hash": text_hash}).mappings().all()
+    row = min(found, key=lambda row: bool(row["status"] == EntryStatus.UNCONFIRMED), default=None)
+    if row is None:
+        return None
+    return Twin(EntryRef(**{name: row[name] for name in EntryRef.model_fields}), row["session_id"])
 
 
 def named(session: Session, project_id: str, store: str, store_id: str | None, key: str | None) -> list[Entry]:
@@ -95,9 +99,9 @@ def rival(session: Session, entry_id: str, session_id: str) -> EntryVersion | No
     ).scalar_one_or_none()
 
 
-def add(session: Session, project_id: str, proposal: Proposal, now: datetime) -> str:
-    """Make a pending entry; its id."""
-    entry_id = new_id()
+def add(session: Session, project_id: str, proposal: Proposal, now: datetime) -> tuple[str, int]:
+    """Make a pending entry; its id, and the project's revision that it makes."""
+    entry_id, revision = new_id(), next_revision(session, project_id)
     session.execute(
         _ADD,
         {
@@ -114,13 +118,13 @@ def add(session: Session, project_id: str, proposal: Proposal, now: datetime) ->
             "review_id": proposal.review_id,
             "session_id": proposal.session_id,
             "agent": proposal.agent,
-            "revision": next_revision(session, project_id),
+            "revision": revision,
             "created_at": now,
             "updated_at": now,
             "expires_at": proposal.expires_at,
         },
     )
-    return entry_id
+    return entry_id, revision
 
 
 def add_stored(session: Session, project_id: str, given: EntryIn, text_hash: str, now: datetime) -> Entry:

@@ -33,6 +33,9 @@ SHAPE_DETECTORS = (
     "TwilioKeyDetector",
 )
 
+# All that they recognise has at least so many letters without a gap; ordinary prose has not, and need not be searched.
+_LONG_RUN = re.compile(r"[^\s]{16}")
+
 REASONS: dict[Reason, str] = {Reason(code): text for code, text in hook.REASONS.items()}
 MINIMUM_WORDS: int = hook.MINIMUM_WORDS
 MAXIMUM_CHARACTERS: int = hook.MAXIMUM_CHARACTERS
@@ -71,6 +74,8 @@ def text_hash(text: str) -> str:
 def _further_secrets(text: str) -> list[tuple[int, int]]:
     """Where the detectors find what is no placeholder: start and end, in order, without overlaps."""
     found: list[tuple[int, int]] = []
+    if not _LONG_RUN.search(text):
+        return found
     matches = (match for detector in _detectors() for match in _matches(detector, text))
     for start, end in sorted(match.span() for match in matches if not hook.stands_for_secret(match[0])):
         if found and start < found[-1][1]:

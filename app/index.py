@@ -15,7 +15,7 @@ from app.documents import Comparison, Documents
 from app.embeddings import Embedder
 from app.errors import Conflict, Invalid
 from app.models import Review
-from app.neighbours import Neighbourhood
+from app.neighbours import Indexed, Neighbourhood
 from app.schemas import (
     DeletedReport,
     DocumentHeld,
@@ -53,7 +53,7 @@ class Index:
             entry = entries.confirm(session, review.id, review.text_hash, store_id, now)
             if entry is not None and entry.version > 1:
                 vector = self.embed([entry.text])[0]
-                self.neighbourhood.replace(session, entry.project_id, entry.id, entry.text, vector)
+                self.neighbourhood.replace(session, entry.id, vector)
             return review
 
     def report_failed(self, review_id: str) -> Review:
@@ -106,7 +106,7 @@ class Index:
             with self.database.write() as session:
                 project = projects.locked(session, entry.project, now)
                 made = entries.add_stored(session, project.id, entry, gate.text_hash(entry.text), now)
-                self.neighbourhood.add(session, project.id, made.id, made.text, vector)
+                self.neighbourhood.add(session, project.id, Indexed(made.id, made.text, vector, made.revision))
                 return entries.out(made, project.name)
         except IntegrityError as exc:
             raise Conflict("The project has an entry of this text, or its one STATE entry, already.") from exc

@@ -9,32 +9,26 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, select, text, union_all
+from sqlalchemy import bindparam, insert, select, text, union_all, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col
 
-from app.db import Vector
+from app.db import Vector, after_commit
 from app.embeddings import Embedder, Matrix
 from app.errors import ConfigurationError
 from app.models import ENTRY, ENTRY_VECTOR, LIVE_STATE, EmbeddingSpace
 from app.projects import ProjectRow
 from app.schemas import Brief, Category, EntryStatus, Neighbour
-from app.word_index import word_index
+from app.word_index import WordIndex
 from app.words import words
 
 VISIBLE = (EntryStatus.PENDING.value, EntryStatus.STORED.value, EntryStatus.UNCONFIRMED.value)
 RELATED_SIMILARITY = 0.6
 
-# Words are looked up from the rarest on, until there are enough of them or too many entries to rank.
-RAREST_WORDS = 8
-MOST_RANKED = 2_000
-# How often a word occurs is counted from so many entries on, and again when they have grown by a quarter.
-COUNTED_FROM = 100
-
 _OF_PROJECT = ENTRY.c.project_id == bindparam("project_id")
 _CHANGED = select(ENTRY.c.id, ENTRY.c.category).where(_OF_PROJECT, ENTRY.c.revision > bindparam("since"))
-_CHANGED_VECTORS = (
-    select(ENTRY.c.id, ENTRY.c.status, ENTRY.c.revision, ENTRY_VECTOR.c.vector)
+_CHANGED_TEXTS = (
+    select(ENTRY.c.id, ENTRY.c.status, ENTRY.c.text, ENTRY_VECTOR.c.vector)
     .join(ENTRY_VECTOR, ENTRY_VECTOR.c.entry_id == ENTRY.c.id)
     .where(_OF_PROJECT, ENTRY.c.revision > bindparam("since"), ENTRY.c.revision <= bindparam("until"))
 )
@@ -56,25 +50,39 @@ _STATE_AND_CHOSEN = union_all(
     ),
 )
 _ADD_VECTOR = insert(ENTRY_VECTOR)
+_REPLACE_VECTOR = update(ENTRY_VECTOR).where(ENTRY_VECTOR.c.entry_id == bindparam("of_entry"))
 
 
 @dataclass
 class _ProjectIndex:
     matrix: Matrix
+    words: WordIndex = field(default_factory=WordIndex)
     revision: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def put(self, entry_id: str, text_: str, vector: Vector) -> None:
+        """Add an entry, or replace it."""
+        self.matrix.put(entry_id, vector)
+        self.words.put(entry_id, words(text_))
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """An entry's text with its unit vector, as of the project's revision that brought it."""
+
+    id: str
+    text: str
+    vector: Vector
+    revision: int
+
 
 class Neighbourhood:
-    """Finds a candidate's neighbours. Keeps one matrix a project in memory, brought up to date by its revision."""
+    """Finds a candidate's neighbours. Keeps each project's vectors and words in memory, up to date by its revision."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._indexes: dict[str, _ProjectIndex] = {}
         self._lock = threading.Lock()
-        self._seen = 0
-        self._counted = 0
-        self._common: dict[str, int] = {}
 
     def check_space(self, session: Session) -> None:
         """Refuse to mix the vectors of two models.
@@ -127,8 +135,7 @@ class Neighbourhood:
     ) -> tuple[list[str], list[str]]:
         """Ids of the entries nearest by vector, and of those nearest by words, best first."""
         index = self._refreshed(session, project)
-        by_vector = [item for item, _ in index.matrix.nearest(vector, count)]
-        return by_vector, self._by_words(session, project.id, text, count, len(index.matrix))
+        return [item for item, _ in index.matrix.nearest(vector, count)], index.words.nearest(words(text), count)
 
     def amended(
         self,
@@ -170,53 +177,44 @@ class Neighbourhood:
         ]
         return brief.model_copy(update={"neighbours": (*kept, *labelled)})
 
-    def add(self, session: Session, project_id: str, entry_id: str, text_: str, vector: Vector) -> None:
-        """Index a new entry's text; within the transaction that writes the entry."""
-        session.execute(_ADD_VECTOR, {"entry_id": entry_id, "vector": vector})
-        word_index(session).put(session, project_id, entry_id, words(text_))
+    def add(self, session: Session, project_id: str, entry: Indexed) -> None:
+        """Index an entry's text; within the transaction that writes it, as the change that made its revision."""
+        session.execute(_ADD_VECTOR, {"entry_id": entry.id, "vector": entry.vector})
+        after_commit(session, lambda: self._take_in(project_id, entry))
 
-    def replace(self, session: Session, project_id: str, entry_id: str, text_: str, vector: Vector) -> None:
+    def replace(self, session: Session, entry_id: str, vector: Vector) -> None:
         """Index an entry's newer text; within the transaction that writes it."""
-        session.execute(delete(ENTRY_VECTOR).where(ENTRY_VECTOR.c.entry_id == entry_id))
-        self.add(session, project_id, entry_id, text_, vector)
+        session.execute(_REPLACE_VECTOR, {"of_entry": entry_id, "vector": vector})
 
     def _refreshed(self, session: Session, project: ProjectRow) -> _ProjectIndex:
-        with self._lock:
-            index = self._indexes.setdefault(project.id, _ProjectIndex(Matrix(self._embedder.dimension)))
+        index = self._index(project.id)
         if index.revision == project.revision:
             return index
         with index.lock:
             # As the project was when it was read: what this transaction writes itself may yet be taken back.
             changed = session.execute(
-                _CHANGED_VECTORS, {"project_id": project.id, "since": index.revision, "until": project.revision}
+                _CHANGED_TEXTS, {"project_id": project.id, "since": index.revision, "until": project.revision}
             ).all()
-            self._seen += len(changed)
-            for entry_id, status, _, vector in changed:
+            for entry_id, status, text_, vector in changed:
                 if status in VISIBLE:
-                    index.matrix.put(entry_id, vector)
+                    index.put(entry_id, text_, vector)
                 else:
                     index.matrix.drop(entry_id)
+                    index.words.drop(entry_id)
             index.revision = max(index.revision, project.revision)
         return index
 
-    def _by_words(self, session: Session, project_id: str, text_: str, count: int, size: int) -> list[str]:
-        common = self._common_words(session)
-        asked = sorted(dict.fromkeys(words(text_)), key=lambda word: (common.get(word, 0), -len(word)))
-        rare: list[str] = []
-        ranked = 0
-        for word in asked[:RAREST_WORDS]:
-            ranked += common.get(word, 0)
-            if ranked > MOST_RANKED:
-                break
-            rare.append(word)
-        return word_index(session).nearest(session, project_id, rare, count, size=size) if rare else []
+    def _take_in(self, project_id: str, entry: Indexed) -> None:
+        """Spare the next look the reading of what this process has just written, if nothing else changed meanwhile."""
+        index = self._index(project_id)
+        with index.lock:
+            if index.revision == entry.revision - 1:
+                index.put(entry.id, entry.text, entry.vector)
+                index.revision = entry.revision
 
-    def _common_words(self, session: Session) -> dict[str, int]:
-        """In how many entries each common word stands, as it was when they were last counted."""
-        if self._seen >= max(COUNTED_FROM, 1.25 * self._counted):
-            self._counted = self._seen
-            self._common = word_index(session).common(session, COUNTED_FROM)
-        return self._common
+    def _index(self, project_id: str) -> _ProjectIndex:
+        with self._lock:
+            return self._indexes.setdefault(project_id, _ProjectIndex(Matrix(self._embedder.dimension)))
 
     def _rows(self, session: Session, project_id: str, ids: Sequence[str]) -> dict[str, Sequence[Any]]:
         """The chosen entries that are there, and the project's STATE, by their ids."""

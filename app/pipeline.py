@@ -16,12 +16,13 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from app import budget, entries, gate, messages, policy, projects, reviews
-from app.cases import Case, Draft, Outcome
+from app.cases import Case, Draft, Outcome, Twin
 from app.db import Database, new_id, utc_now
 from app.embeddings import Embedder
 from app.errors import Unavailable
 from app.index import Index
 from app.models import Call, Entry
+from app.neighbours import Indexed
 from app.projects import ProjectRow
 from app.reviewers import Reviewer
 from app.reviewers.offline import OfflineReviewer
@@ -36,6 +37,7 @@ from app.schemas import (
     Fault,
     Judgement,
     Level,
+    Neighbour,
     Operation,
     PassageRef,
     Reason,
@@ -226,7 +228,7 @@ class Pipeline:
             draft.replaces = named[0].id if len(named) == 1 else None
         draft.twin = entries.twin(session, project.id, draft.text_hash)
         if draft.twin is not None and not _refuses(draft.twin, request, draft.replaces):
-            draft.retries = draft.twin.id
+            draft.retries = draft.twin.entry.id
         near = self.index.neighbourhood.shortlist(
             session, project, draft.text, draft.vector, self._settings.neighbours, leave_out=draft.own
         )
@@ -428,8 +430,8 @@ class Pipeline:
         known = draft.twin
         if known is not None and _refuses(known, case.request, draft.replaces):
             decision = Decision(verdict=Verdict.DUPLICATE, reasons=(Reason.DUPLICATE,))
-            return Outcome(decision, entry=entries.reference(known))
-        draft.retries = known.id if known is not None else None
+            return Outcome(decision, entry=known.entry)
+        draft.retries = known.entry.id if known is not None else None
         if draft.judgement is None:
             return _held(Fault.INTERRUPTED)
         self._recheck(session, project, case, draft)
@@ -465,21 +467,21 @@ class Pipeline:
     def _point(self, session: Session, case: Case, draft: Draft, judgement: Judgement, decision: Decision) -> Outcome:
         """Turn the decision's labels into the things they name, and give way to another session's pending update."""
         by_label = {n.label: n for n in draft.brief.neighbours}
-        target_id = by_label[decision.entry].entry_id if decision.entry else None
+        target = by_label[decision.entry] if decision.entry else None
         passage = next((p for p in draft.brief.passages if p.label == decision.passage), None)
         quote = judgement.facts.restates.quote if judgement.facts and judgement.facts.restates else ""
         possible = by_label.get(judgement.possible_duplicate or "")
-        if possible is not None and possible.entry_id == target_id:
+        if possible is target:
             possible = None
         outcome = Outcome(
             decision,
-            entry=_reference(session, target_id),
+            entry=_reference(target),
             passage=PassageRef(path=passage.path, heading=passage.heading, quote=quote) if passage else None,
-            possible_duplicate=_reference(session, possible.entry_id) if possible else None,
+            possible_duplicate=_reference(possible),
         )
         if decision.verdict is not Verdict.APPROVE:
             return outcome
-        superseded = draft.replaces or target_id
+        superseded = draft.replaces or (target.entry_id if target else None)
         if superseded is None:
             return outcome
         return self._give_way(session, case, draft, replace(outcome, supersedes=superseded))
@@ -530,13 +532,14 @@ class Pipeline:
             entries.renew(session, session.get_one(Entry, draft.retries), proposal, now)
             row["entry_id"] = draft.retries
         else:
-            row["entry_id"] = entries.add(session, project.id, proposal, now)
-            self.index.neighbourhood.add(session, project.id, row["entry_id"], draft.text, draft.vector)
+            row["entry_id"], revision = entries.add(session, project.id, proposal, now)
+            made = Indexed(row["entry_id"], draft.text, draft.vector, revision)
+            self.index.neighbourhood.add(session, project.id, made)
         return outcome
 
     @staticmethod
-    def _repeated(session: Session, call: Call) -> CallOut | None:
-        if call.open_until is not None:
+    def _repeated(session: Session, call: reviews.KnownCall) -> CallOut | None:
+        if call.open:
             return None
         rows = reviews.of_call(session, call.id)
         return _answer(rows, projects.name_of(session, call.project_id), replayed=True)
@@ -564,19 +567,22 @@ def _held(fault: Fault | None) -> Outcome:
     return Outcome(Decision(verdict=Verdict.HELD), fault=fault)
 
 
-def _refuses(known: Entry, request: ReviewRequest, replaces: str | None) -> bool:
+def _refuses(known: Twin, request: ReviewRequest, replaces: str | None) -> bool:
     """Whether an entry of equal text makes the candidate a duplicate rather than a retry or an update."""
-    if known.status == EntryStatus.UNCONFIRMED or known.id == replaces:
+    if known.entry.status is EntryStatus.UNCONFIRMED or known.entry.id == replaces:
         return False
-    return not (known.status == EntryStatus.PENDING and known.session_id == request.session_id)
+    return not (known.entry.status is EntryStatus.PENDING and known.session_id == request.session_id)
 
 
 def _category(draft: Draft) -> Category | None:
     return draft.judgement.facts.category if draft.judgement and draft.judgement.facts else None
 
 
-def _reference(session: Session, entry_id: str | None) -> EntryRef | None:
-    return entries.reference(session.get_one(Entry, entry_id)) if entry_id else None
+def _reference(neighbour: Neighbour | None) -> EntryRef | None:
+    if neighbour is None:
+        return None
+    shown = neighbour.model_dump(include=EntryRef.model_fields.keys() - {"id"})
+    return EntryRef(id=neighbour.entry_id, **shown)
 
 
 def _cache_key(brief: Brief, model: Reviewer) -> str:

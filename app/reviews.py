@@ -41,7 +41,7 @@ _BLANK: Row = {
 }
 _SHOWN = [name for name in ReviewOut.model_fields if name in REVIEW.columns]
 
-_THE_CALL = select(Call).where(
+_THE_CALL = select(CALL.c.id, CALL.c.project_id, CALL.c.request_hash, CALL.c.open_until).where(
     CALL.c.session_id == bindparam("session_id"), CALL.c.tool_call_id == bindparam("tool_call_id")
 )
 _ADD_CALL = insert(CALL)
@@ -66,6 +66,15 @@ _DECIDED_REVIEWS: Select[Any] = (
 
 
 @dataclass(frozen=True)
+class KnownCall:
+    """A call that is on record; open while its model is being asked."""
+
+    id: str
+    project_id: str
+    open: bool
+
+
+@dataclass(frozen=True)
 class SentBack:
     """What a session was refused for: entries that it was told to update, texts that it was told to rework."""
 
@@ -78,18 +87,19 @@ def request_hash(request: ReviewRequest) -> str:
     return sha256(request.model_dump_json(exclude={"deadline_seconds"}).encode()).hexdigest()
 
 
-def find_call(session: Session, request: ReviewRequest) -> Call | None:
+def find_call(session: Session, request: ReviewRequest) -> KnownCall | None:
     """The call that this request repeats, or None.
 
     Raises:
         Conflict: the session used this tool call id for another content.
     """
-    call: Call | None = session.execute(
-        _THE_CALL, {"session_id": request.session_id, "tool_call_id": request.tool_call_id}
-    ).scalar_one_or_none()
-    if call is not None and call.request_hash != request_hash(request):
+    asked = {"session_id": request.session_id, "tool_call_id": request.tool_call_id}
+    row = session.execute(_THE_CALL, asked).first()
+    if row is None:
+        return None
+    if row.request_hash != request_hash(request):
         raise Conflict("This session has used this tool_call_id for another content; use a fresh id for a new call.")
-    return call
+    return KnownCall(row.id, row.project_id, open=row.open_until is not None)
 
 
 def add_call(

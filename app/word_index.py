@@ -1,121 +1,104 @@
-"""The words of the entries, in each database's own full-text index; `words.words` has cut them.
+"""The words of a project's entries, kept in memory beside their vectors and ranked exactly."""
 
-Both find an entry by any of a few words and rank what they found by how rare the words are in it (BM25, or its like).
-"""
+import threading
+from array import array
+from collections.abc import Iterable
 
-from collections.abc import Sequence
-from typing import Protocol
+import numpy as np
+import numpy.typing as npt
 
-from sqlalchemy import text
-from sqlmodel import Session
+# The rarest words of a question are looked up until so many places have been read: what "the" finds tells nothing.
+MOST_PLACES = 100_000
+FEWEST_FORGOTTEN = 1_000
 
-
-class WordIndex(Protocol):
-    """Finds entries by their words."""
-
-    def put(self, session: Session, project_id: str, entry_id: str, words: Sequence[str]) -> None:
-        """Index an entry's words, in place of those of its earlier text."""
-        ...
-
-    def nearest(self, session: Session, project_id: str, words: Sequence[str], count: int, *, size: int) -> list[str]:
-        """Ids of the project's entries that have some of the words, best first.
-
-        Args:
-            session: a session.
-            project_id: whose entries.
-            words: the words asked for, each once.
-            count: most ids.
-            size: how many entries the project has.
-        """
-        ...
-
-    def common(self, session: Session, least: int) -> dict[str, int]:
-        """The words that stand in so many entries or more, with the number of entries, in all projects together."""
-        ...
+# Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond (2009), with the usual constants.
+SATURATION, LENGTH_WEIGHT = 1.2, 0.75
 
 
-class Fts5:
-    """SQLite's FTS5. Rows of earlier texts stay until a reindex and do no harm."""
+class WordIndex:
+    """Texts under ids, found by the words that they share; any threads may write and search at once.
 
-    _PUT = text("INSERT INTO entry_words (project, entry_id, words) VALUES (:project_id, :entry_id, :words)")
-    _NEAREST = text(
-        "SELECT entry_id FROM entry_words WHERE entry_words MATCH :words AND project = :project_id"
-        " ORDER BY rank LIMIT :count"
-    )
-    _COMMON = text("SELECT term, doc FROM entry_words_vocabulary WHERE doc >= :least")
+    Ranks by BM25 without its count of repetitions, since a word rarely stands in a memory twice.
+    """
 
-    def put(self, session: Session, project_id: str, entry_id: str, words: Sequence[str]) -> None:
-        """Index an entry's words."""
-        session.execute(self._PUT, {"project_id": project_id, "entry_id": entry_id, "words": " ".join(words)})
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._places: dict[str, array[int]] = {}
+        self._ids: list[str | None] = []
+        self._sizes = array("f")
+        self._place_of: dict[str, int] = {}
 
-    def nearest(
-        self,
-        session: Session,
-        project_id: str,
-        words: Sequence[str],
-        count: int,
-        *,
-        size: int,  # noqa: ARG002 - the index knows it
-    ) -> list[str]:
-        """Ids of the project's entries that have some of the words, best first."""
-        asked = " OR ".join(f'"{word}"' for word in words)
-        found = session.execute(self._NEAREST, {"words": asked, "project_id": project_id, "count": count})
-        return list(found.scalars())
+    def __len__(self) -> int:
+        return len(self._place_of)
 
-    def common(self, session: Session, least: int) -> dict[str, int]:
-        """The words that stand in so many entries or more."""
-        return {word: int(number) for word, number in session.execute(self._COMMON, {"least": least})}
+    def put(self, item: str, words: Iterable[str]) -> None:
+        """Add a text's words under an id, in place of those of its earlier text."""
+        different = set(words)
+        with self._lock:
+            self._forget(item)
+            place = len(self._ids)
+            for word in different:
+                self._places.setdefault(word, array("i")).append(place)
+            self._sizes.append(len(different))
+            self._place_of[item] = place
+            self._ids.append(item)
+
+    def drop(self, item: str) -> None:
+        """Forget an id; unknown ones are no error."""
+        with self._lock:
+            self._forget(item)
+            if len(self._ids) > max(FEWEST_FORGOTTEN, 2 * len(self._place_of)):
+                self._close_up()
+
+    def nearest(self, words: Iterable[str], count: int) -> list[str]:
+        """Ids of the texts that share the rarest words, best first; none that shares no word."""
+        with self._lock:
+            found = sorted((places for word in set(words) if (places := self._places.get(word))), key=len)
+            if not found or count <= 0:
+                return []
+            lengths = np.fromiter(map(len, found), dtype=np.int64, count=len(found))
+            read = max(1, int(np.searchsorted(np.cumsum(lengths), MOST_PLACES, side="right")))
+            # Copies, since a list of places cannot grow while it is looked at.
+            looked_up = np.concatenate([np.frombuffer(some, dtype=np.int32) for some in found[:read]])
+            sizes = np.array(self._sizes, dtype=np.float32)
+            known = len(self._place_of)
+            ids = self._ids
+        lengths = lengths[:read]
+        holders = lengths
+        if known < len(sizes):
+            there = (sizes > 0)[looked_up]
+            holders = np.add.reduceat(there, np.cumsum(lengths) - lengths, dtype=np.int64)
+        rarity = np.log(1 + (known - holders + 0.5) / (holders + 0.5))
+        weights = np.repeat(np.maximum(rarity, 1e-6), lengths)
+        scores: npt.NDArray[np.float64] = np.bincount(looked_up, weights, minlength=len(sizes)).astype(np.float64)
+        mean = max(float(sizes.sum()) / max(known, 1), 1.0)
+        scores = scores / (1 + SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * sizes / mean))
+        return [item for place in _best(scores * (sizes > 0), count) if (item := ids[place]) is not None]
+
+    def _forget(self, item: str) -> None:
+        place = self._place_of.pop(item, None)
+        if place is not None:
+            self._ids[place] = None
+            self._sizes[place] = 0
+
+    def _close_up(self) -> None:
+        """Give every remaining text a new place, and forget the words that no text has any more."""
+        kept = [place for place, item in enumerate(self._ids) if item is not None]
+        moved = np.full(len(self._ids), -1, dtype=np.int32)
+        moved[kept] = np.arange(len(kept), dtype=np.int32)
+        places: dict[str, array[int]] = {}
+        for word, old in self._places.items():
+            new = moved[np.frombuffer(old, dtype=np.int32)]
+            if (new >= 0).any():
+                places[word] = array("i", new[new >= 0].tolist())
+        self._ids = [self._ids[place] for place in kept]
+        self._sizes = array("f", [self._sizes[place] for place in kept])
+        self._place_of = {item: place for place, item in enumerate(self._ids) if item is not None}
+        self._places = places
 
 
-class Gin:
-    """PostgreSQL's inverted index (GIN) over lists of words."""
-
-    _LONGEST = 200  # characters; an index takes no words beyond two kilobytes, and nobody asks for one twice
-    _PUT = text(
-        "INSERT INTO entry_words (project, entry_id, words)"
-        " VALUES (:project_id, :entry_id, array_to_tsvector(CAST(:words AS text[])))"
-        " ON CONFLICT (entry_id) DO UPDATE SET words = excluded.words"
-    )
-    # The index knows nothing of how rare a word is, so it is counted among what was found: BM25's inverse document
-    # frequency and length, without its count of repetitions, since a word rarely stands in a memory twice. The OFFSET
-    # keeps each word a look-up of its own, also before the server knows anything about the table.
-    _NEAREST = text(
-        "WITH found AS ("
-        " SELECT entry_id, size, avg(size) OVER () AS mean,"
-        " ln(1 + (greatest(:size - count(*) OVER same, 0) + CAST(0.5 AS float8)) / (count(*) OVER same + 0.5))"
-        "  AS rarity"
-        " FROM unnest(CAST(:words AS text[])) AS asked(word) CROSS JOIN LATERAL ("
-        "  SELECT entry_id, CAST(length(words) AS float8) AS size FROM entry_words"
-        "  WHERE words @@ CAST(quote_literal(word) AS tsquery) AND project = :project_id OFFSET 0"
-        " ) AS having_it WINDOW same AS (PARTITION BY word)"
-        ")"
-        " SELECT entry_id FROM found GROUP BY entry_id, size, mean"
-        " ORDER BY sum(rarity) / (1 + 1.2 * (0.25 + 0.75 * size / mean)) DESC, entry_id DESC LIMIT :count"
-    )
-    _COMMON = text(
-        "SELECT word, ndoc FROM ts_stat('SELECT words FROM entry_words ORDER BY entry_id DESC LIMIT 20000')"
-        " WHERE ndoc >= :least"
-    )
-
-    def put(self, session: Session, project_id: str, entry_id: str, words: Sequence[str]) -> None:
-        """Index an entry's words, in place of those of its earlier text."""
-        cut = sorted({word[: self._LONGEST] for word in words})
-        session.execute(self._PUT, {"project_id": project_id, "entry_id": entry_id, "words": cut})
-
-    def nearest(self, session: Session, project_id: str, words: Sequence[str], count: int, *, size: int) -> list[str]:
-        """Ids of the project's entries that have some of the words, best first."""
-        cut = [word[: self._LONGEST] for word in words]
-        asked = {"words": cut, "project_id": project_id, "count": count, "size": size}
-        return list(session.execute(self._NEAREST, asked).scalars())
-
-    def common(self, session: Session, least: int) -> dict[str, int]:
-        """The words that stand in so many entries or more, among the latest."""
-        return {word: int(number) for word, number in session.execute(self._COMMON, {"least": least})}
-
-
-_INDEXES: dict[str, WordIndex] = {"sqlite": Fts5(), "postgresql": Gin()}
-
-
-def word_index(session: Session) -> WordIndex:
-    """The index of the session's database."""
-    return _INDEXES[session.get_bind().dialect.name]
+def _best(scores: npt.NDArray[np.float64], count: int) -> list[int]:
+    """Places of the highest scores above zero, best first."""
+    some = np.argpartition(scores, -count)[-count:] if count < len(scores) else np.arange(len(scores))
+    ordered: list[int] = some[np.argsort(-scores[some], kind="stable")].tolist()
+    return [place for place in ordered if scores[place] > 0]

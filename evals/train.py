@@ -129,13 +129,8 @@ def vocabulary(
 
 def matrix(model: LinearModel, counts: Sequence[Mapping[str, int]]) -> csr_matrix:
     """Counts as the sparse rows that the model sees."""
-    starts, rows, values = [0], [], []
-    for count in counts:
-        found, weights = model.vector(count)
-        rows.append(found)
-        values.append(weights)
-        starts.append(starts[-1] + len(found))
-    return csr_matrix((np.concatenate(values), np.concatenate(rows), starts), shape=(len(counts), len(model.index)))
+    rows, values, texts = model.vectors(counts)
+    return csr_matrix((values, (texts, rows)), shape=(len(counts), len(model.index)))
 
 
 def regression(strength: float, *, weight: object = "balanced", tolerance: float = 1e-4) -> LogisticRegression:
@@ -359,11 +354,10 @@ class Pair:
 
 def pairs_of(cases: Sequence[Labelled]) -> list[Pair]:
     """The labelled pairs, then each candidate with the nearest others of its project (which say something else)."""
-    cut = pieces.load()
     sides: dict[str, Side] = {}
 
     def side(text: str) -> Side:
-        return sides.setdefault(text, Side(text, cut))
+        return sides.setdefault(text, Side(text))
 
     found = [
         Pair(
@@ -425,17 +419,16 @@ class Pairs:
 
 def restatements(cases: Sequence[Labelled], weights: linear.Floats) -> tuple[Numbers, Flags, Flags]:
     """For each text the score of its likeliest quote, whether it restates one, and whether it was written for that."""
-    cut = pieces.load()
     sides: dict[str, Side] = {}
     scores, answers, hard = [], [], []
     for case in cases:
         if not case.documents or case.suite not in (Suite.CANDIDATES, Suite.DOCUMENTS):
             continue
-        offered = Side(case.text, cut)
+        offered = Side(case.text)
         quotes = {quote for passage in case.documents for quote in pairs.windows(passage.text)}
         best = -SURE
         for quote in sorted(quotes):
-            stored = sides.setdefault(quote, Side(quote, cut))
+            stored = sides.setdefault(quote, Side(quote))
             if stored.core == offered.core:
                 best = SURE
             elif stored.meaning @ offered.meaning >= offline.LEAST_COSINE and not pairs.differ(stored, offered):

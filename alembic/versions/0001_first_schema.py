@@ -230,19 +230,8 @@ def upgrade() -> None:
         batch_op.create_index("ix_review_project_id_id", ["project_id", "id"], unique=False)
         batch_op.create_index("ix_review_session_id_verdict", ["session_id", "verdict"], unique=False)
 
-    if op.get_bind().dialect.name == "sqlite":
-        # The words of every entry, cut by app.words; rows of earlier texts stay until a reindex and do no harm.
-        op.execute(
-            "CREATE VIRTUAL TABLE entry_words USING fts5("
-            "project UNINDEXED, entry_id UNINDEXED, words, tokenize='unicode61', detail=none)"
-        )
-        op.execute("CREATE VIRTUAL TABLE entry_words_vocabulary USING fts5vocab(entry_words, row)")
-
 
 def downgrade() -> None:
-    if op.get_bind().dialect.name == "sqlite":
-        op.execute("DROP TABLE entry_words_vocabulary")
-        op.execute("DROP TABLE entry_words")
     with op.batch_alter_table("review", schema=None) as batch_op:
         batch_op.drop_index("ix_review_session_id_verdict")
         batch_op.drop_index("ix_review_project_id_id")

@@ -31,7 +31,8 @@ class Share(Model):
         p, n, z2 = self.count / self.of, self.of, Z95 * Z95
         centre = (p + z2 / (2 * n)) / (1 + z2 / n)
         half = Z95 * sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-        return max(0.0, centre - half), min(1.0, centre + half)
+        # At none and at all the bound is exactly 0 or 1, which rounding would miss by a hair.
+        return (0.0 if p == 0 else max(0.0, centre - half)), (1.0 if p == 1 else min(1.0, centre + half))
 
     def __str__(self) -> str:
         if self.interval is None:

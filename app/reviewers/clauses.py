@@ -7,7 +7,7 @@ Words in quotation marks or back-ticks are mentioned, not said, and count as suc
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from math import ceil
 
@@ -30,7 +30,8 @@ _MENTIONED = re.compile(
     re.DOTALL,
 )
 _WORD = re.compile(r"[.~]?[^\W_]+(?:[-'’.][^\W_]+)*")
-_MARKS = tuple(
+Mark = tuple[str, re.Pattern[str]]
+_MARKS: tuple[Mark, ...] = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
     for name, pattern in (
         (
@@ -91,14 +92,17 @@ _MARKS = tuple(
         ),
     )
 )
+# Looked for at the start of each clause; the others are looked for in the whole text first, which most texts spare.
+_AT_START = frozenset({"turn", "markup", "field"})
 
 
 def of(text: str) -> Iterator[tuple[str, Counter[str]]]:
     """The clauses of a text in all its `readings`, each with its features."""
     odd = sorted(disguises.traces(text))
     for disguise, reading in disguises.readings(text):
+        marks = [(name, mark) for name, mark in _MARKS if name in _AT_START or mark.search(reading)]
         for clause in split(reading):
-            yield clause, count(clause, (*odd, *([disguise] if disguise else [])))
+            yield clause, count(clause, (*odd, *([disguise] if disguise else [])), marks)
 
 
 def meaning(clause: str, pieces: Pieces) -> Floats:
@@ -116,18 +120,19 @@ def split(text: str) -> list[str]:
     return [" ".join(parts[first : first + together]) for first in range(0, len(parts), together)] or [text]
 
 
-def count(clause: str, odd: Iterable[str] = ()) -> Counter[str]:
+def count(clause: str, odd: Iterable[str] = (), marks: Sequence[Mark] = _MARKS) -> Counter[str]:
     """The features of a clause; the first character names its block (see ``BLOCKS``).
 
     Args:
         clause: its text.
         odd: names of what is odd about the whole text, or how the clause was hidden in it.
+        marks: those that may stand in the clause.
     """
     mentions: list[str] = _MENTIONED.findall(clause)
     said = cues.plain(_MENTIONED.sub(" … ", clause) if mentions else clause)
     words: list[str] = _WORD.findall(said)
     fields = set(cues.fields_within(said)).union(*map(cues.fields_of, words))
-    aims = sorted(fields | {f"m_{name}" for name, pattern in _MARKS if pattern.search(clause)})
+    aims = sorted(fields | {f"m_{name}" for name, mark in marks if mark.search(clause)})
     found = ["1" + aim for aim in aims]
     found += [f"2{a}×{b}" for a, b in combinations(aims, 2)]
     for mention in mentions:

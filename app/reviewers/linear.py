@@ -5,7 +5,7 @@ Trained by `evals/train.py`, described in evals/MODEL_CARD.md. The product needs
 
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import exp
@@ -46,24 +46,46 @@ class LinearModel:
     dense: Floats
     bias: Floats
 
-    def scores(self, counted: Mapping[str, int], measures: Floats | None = None) -> dict[str, float]:
-        """Score of each output: above 0 where it is likelier than not, before calibration."""
-        rows, values = self.vector(counted)
-        found = values @ self.weights[rows] + self.bias
+    def scores(self, counted: Sequence[Mapping[str, int]], measures: Floats | None = None) -> list[dict[str, float]]:
+        """For each counted text the score of each output: above 0 where it is likelier than not, before calibration.
+
+        Args:
+            counted: the features of each text.
+            measures: texts × measures, if the model has any.
+        """
+        rows, values, texts = self.vectors(counted)
+        # Each text's features lie together, in the texts' order; a last row of nothing ends those of the last text.
+        starts = np.searchsorted(texts, np.arange(len(counted) + 1))
+        products = np.vstack([values[:, None] * self.weights[rows], np.zeros_like(self.bias)])
+        sums = np.add.reduceat(products, starts[:-1]) * (np.diff(starts) > 0)[:, None]
+        found = sums + self.bias
         if measures is not None:
             found = found + measures @ self.dense
-        return dict(zip(self.outputs, found.tolist(), strict=True))
+        return [dict(zip(self.outputs, scores, strict=True)) for scores in found.tolist()]
 
-    def vector(self, counted: Mapping[str, int]) -> tuple[npt.NDArray[np.int64], Floats]:
-        """Rows and values of the known features: sublinear counts × idf, each block of length one × its weight."""
+    def vectors(
+        self, counted: Sequence[Mapping[str, int]]
+    ) -> tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.int64]]:
+        """The known features of all texts: their rows, their values, and the places of the texts that have them.
+
+        Values are sublinear counts × idf, each block of length one × its weight.
+        """
         row_of = self.index.get
-        found = [(row, times) for feature, times in counted.items() if (row := row_of(feature)) is not None]
-        rows, times = np.array(found, dtype=np.int64).reshape(-1, 2).T
-        values = self.idf[rows] * (1 + np.log(times))
-        blocks = self._block_of[rows]
-        lengths = np.sqrt(np.bincount(blocks, weights=values * values, minlength=len(self.blocks)))
-        scale = np.array(list(self.blocks.values())) / np.maximum(lengths, 1e-9)
-        return rows, (values * scale[blocks]).astype(np.float32)
+        rows: list[int] = []
+        times: list[int] = []
+        sizes: list[int] = []
+        for features in counted:
+            known = [(row, number) for feature, number in features.items() if (row := row_of(feature)) is not None]
+            rows += [row for row, _ in known]
+            times += [number for _, number in known]
+            sizes.append(len(known))
+        found = np.array(rows, dtype=np.int64)
+        texts = np.repeat(np.arange(len(counted)), sizes)
+        values = self.idf[found] * (1 + np.log(np.array(times, dtype=np.float32)))
+        blocks = texts * len(self.blocks) + self._block_of[found]
+        squares = np.bincount(blocks, values * values, minlength=len(counted) * len(self.blocks))
+        scale = np.tile(list(self.blocks.values()), len(counted)) / np.sqrt(np.maximum(squares, 1e-18))
+        return found, (values * scale[blocks]).astype(np.float32), texts
 
     @cached_property
     def _block_of(self) -> npt.NDArray[np.int64]:

@@ -7,6 +7,8 @@ their numbers, names and negation agree. A text that may be an attack it leaves 
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from app.reviewers import clauses, features, linear, pairs, pieces
 from app.reviewers.pairs import Side
 from app.schemas import Brief, Category, Facts, Fault, Judgement, Neighbour, Passage, Restatement, Scope
@@ -36,12 +38,12 @@ class OfflineReviewer:
         text = brief.text[:LONGEST_TEXT]
         wording = features.Wording.of(text, self._pieces)
         counted = features.count(wording, self._models.known)
-        found = self._models.text.scores(counted, features.dense(wording, self._pieces))
+        (found,) = self._models.text.scores([counted], features.dense(wording, self._pieces)[None])
         attack = self._models.probability("attack", self._attack(text))
         slop = self._models.probability("slop", found["slop"])
         thresholds = self._models.thresholds
         lasting = slop < thresholds["slop"] or features.is_strange(counted, self._models.text.index, text)
-        offered = Side(brief.text, self._pieces)
+        offered = pairs.side(brief.text)
         facts = _facts(found, lasting=lasting, thresholds=thresholds).model_copy(
             update={
                 "duplicate_of": self._same(brief, offered),
@@ -56,22 +58,22 @@ class OfflineReviewer:
             facts=facts,
             fault=Fault.SUSPICIOUS if suspicious else None,
             fault_detail=_SUSPICIOUS if suspicious else None,
-            possible_duplicate=_alike(brief, offered, self._pieces),
+            possible_duplicate=_alike(brief, offered),
         )
 
     def _attack(self, text: str) -> float:
         """The score of the text's most hostile clause."""
-        return max(
-            self._models.clause.scores(counted, clauses.meaning(clause, self._pieces))["attack"]
-            for clause, counted in clauses.of(text)
-        )
+        said, counted = zip(*clauses.of(text), strict=True)
+        measures = np.array([clauses.meaning(clause, self._pieces) for clause in said])
+        return max(found["attack"] for found in self._models.clause.scores(counted, measures))
 
     def _same(self, brief: Brief, offered: Side) -> str | None:
         """Label of the neighbour that says the same, if one surely does."""
         best: tuple[float, str] | None = None
         for neighbour in brief.neighbours:
-            stored = Side(neighbour.text, self._pieces)
-            likeness = self._likeness(stored, offered)
+            if neighbour.similarity < LEAST_COSINE:
+                continue
+            likeness = self._likeness(pairs.side(neighbour.text), offered)
             # Where things stand is told again and again in like words; the newer account is an update.
             if neighbour.category is Category.STATE and likeness < 1:
                 continue
@@ -83,8 +85,7 @@ class OfflineReviewer:
         """The words of a passage that already say all that the candidate says, if some surely do."""
         best: tuple[float, Restatement] | None = None
         for passage, quote in _quotes(brief.passages):
-            stored = Side(quote, self._pieces)
-            likeness = self._likeness(stored, offered)
+            likeness = self._likeness(pairs.side(quote), offered)
             if likeness >= self._models.thresholds["restatement"] and (best is None or likeness > best[0]):
                 best = likeness, Restatement(passage=passage.label, quote=quote)
         return best[1] if best else None
@@ -92,7 +93,7 @@ class OfflineReviewer:
     def _likeness(self, stored: Side, offered: Side) -> float:
         if offered.core and stored.core == offered.core:
             return 1.0
-        if stored.meaning @ offered.meaning < LEAST_COSINE or pairs.differ(stored, offered):
+        if pairs.differ(stored, offered) or stored.meaning @ offered.meaning < LEAST_COSINE:
             return 0.0
         return self._models.probability("same", pairs.score(self._models.pair, stored, offered))
 
@@ -147,13 +148,13 @@ def _quotes(passages: tuple[Passage, ...]) -> Iterator[tuple[Passage, str]]:
             yield passage, quote
 
 
-def _alike(brief: Brief, offered: Side, known: pieces.Pieces) -> str | None:
+def _alike(brief: Brief, offered: Side) -> str | None:
     """Label of the neighbour that may say the same: near by vector, or with most of the same words."""
 
     def closeness(neighbour: Neighbour) -> float:
-        said, other = offered.said, Side(neighbour.text, known).said
+        said, other = offered.said, pairs.side(neighbour.text).said
         shared = len(said & other) / min(len(said), len(other)) if said and other else 0.0
         return max(neighbour.similarity / ALIKE_SIMILARITY, shared / ALIKE_WORDS)
 
-    nearest = max(brief.neighbours, key=closeness, default=None)
-    return nearest.label if nearest is not None and closeness(nearest) >= 1 else None
+    close, label = max(((closeness(n), n.label) for n in brief.neighbours), default=(0.0, None))
+    return label if close >= 1 else None

@@ -8,16 +8,18 @@ their order is an edit, never a rewording.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import log
 
 import numpy as np
 
-from app.reviewers.pieces import Floats, Ids, Pieces
+from app.reviewers import pieces
+from app.reviewers.pieces import Floats, Ids
 from app.words import words
 
 MOST_PIECES = 96
 LONGEST_TEXT = 1500
+SIDES_KEPT = 4096  # a few kilobytes each
 NEAR, EQUAL = 0.5, 0.99
 EDITED = 0.6
 OVERLAPS = 0.5
@@ -74,24 +76,16 @@ class Side:
     """One of two texts, with what the comparison needs to know of it."""
 
     text: str
-    pieces: Pieces
 
     @cached_property
     def ids(self) -> Ids:
         """Its word pieces in order."""
-        return self.pieces.cut(self.text[:LONGEST_TEXT])[:MOST_PIECES]
+        return pieces.load().cut(self.text[:LONGEST_TEXT])[:MOST_PIECES]
 
     @cached_property
     def meaning(self) -> Floats:
         """The unit vector of its pieces."""
-        return self.pieces.mean(self.ids)
-
-    @cached_property
-    def vocabulary(self) -> tuple[Floats, Floats]:
-        """Unit vectors of its different pieces, and how much each tells (in sum 1)."""
-        different = np.unique(self.ids)
-        telling = self.pieces.lengths[different]
-        return self.pieces.vectors[different] / telling[:, None], telling / max(float(telling.sum()), 1e-6)
+        return pieces.load().mean(self.ids)
 
     @cached_property
     def core(self) -> list[str]:
@@ -124,11 +118,11 @@ class Side:
         """Whether anything in it is negated."""
         return bool(_NEGATION.search(self.text))
 
-    @cached_property
-    def runs(self) -> frozenset[str]:
-        """Runs of four characters."""
-        plain = self.text.casefold()
-        return frozenset(plain[start : start + 4] for start in range(len(plain) - 3))
+
+@lru_cache(maxsize=SIDES_KEPT)
+def side(text: str) -> Side:
+    """The side of a text; what was found out about stored ones serves the next comparison as well."""
+    return Side(text)
 
 
 def differ(stored: Side, offered: Side) -> bool:
@@ -150,7 +144,7 @@ def differ(stored: Side, offered: Side) -> bool:
 def measures(stored: Side, offered: Side) -> Floats:
     """The likeness of two texts in numbers, each about 0 to 1, for the weights of the model."""
     cosine = float(stored.meaning @ offered.meaning)
-    (left, left_telling), (right, right_telling) = stored.vocabulary, offered.vocabulary
+    (left, left_telling), (right, right_telling) = _vocabulary(stored.ids), _vocabulary(offered.ids)
     if len(left) == 0 or len(right) == 0:
         return np.zeros(MEASURES, dtype=np.float32)
     table = left @ right.T
@@ -160,7 +154,8 @@ def measures(stored: Side, offered: Side) -> Floats:
     repeated = sorted(float(telling @ (best > EQUAL)) for telling, best in found)
     shared = len(stored.said & offered.said)
     few, many = sorted((max(1, len(stored.said)), max(1, len(offered.said))))
-    runs = len(stored.runs & offered.runs) / max(1, min(len(stored.runs), len(offered.runs)))
+    one, other = _runs(stored.text), _runs(offered.text)
+    runs = len(one & other) / max(1, min(len(one), len(other)))
     short, long = sorted((max(1, len(stored.ids)), max(1, len(offered.ids))))
     return np.array(
         [
@@ -201,6 +196,19 @@ def windows(passage: str) -> Iterator[str]:
         yield passage[start:end].strip()
         if place + 1 < len(spans):
             yield passage[start : spans[place + 1][1]].strip()
+
+
+def _vocabulary(ids: Ids) -> tuple[Floats, Floats]:
+    """Unit vectors of the different pieces, and how much each tells (in sum 1)."""
+    different, known = np.unique(ids), pieces.load()
+    telling = known.lengths[different]
+    return known.vectors[different] / telling[:, None], telling / max(float(telling.sum()), 1e-6)
+
+
+def _runs(text: str) -> set[str]:
+    """Runs of four characters."""
+    plain = text.casefold()
+    return {plain[start : start + 4] for start in range(len(plain) - 3)}
 
 
 def _strangers(names: frozenset[str], other: Side) -> list[str]:

@@ -34,7 +34,7 @@ from rich.table import Table  # noqa: E402
 from app import entries, gate, projects  # noqa: E402
 from app.db import open_database, utc_now  # noqa: E402
 from app.embeddings import WordLlamaEmbedder  # noqa: E402
-from app.neighbours import Neighbourhood  # noqa: E402
+from app.neighbours import Indexed, Neighbourhood  # noqa: E402
 from app.schemas import Category, EntryIn  # noqa: E402
 from app.settings import Settings  # noqa: E402
 
@@ -130,7 +130,8 @@ def fill(settings: Settings, texts: Texts, number: int) -> None:
         for _ in range(number):
             given = EntryIn(project=PROJECT, category=Category.RULE, text=texts.new(), store="memory")
             entry = entries.add_stored(session, project.id, given, gate.text_hash(given.text), utc_now())
-            neighbourhood.add(session, project.id, entry.id, entry.text, embedder.embed([entry.text])[0])
+            vector = embedder.embed([entry.text])[0]
+            neighbourhood.add(session, project.id, Indexed(entry.id, entry.text, vector, entry.revision))
             session.expunge(entry)
     database.close()
 

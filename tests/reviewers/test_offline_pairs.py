@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.reviewers import pairs, pieces
+from app.reviewers import pairs
 from app.reviewers.offline import OfflineReviewer
 from app.reviewers.pairs import Side
 from app.schemas import Category
@@ -113,7 +113,6 @@ def test_windows_are_exact_parts_of_the_passage(text: str) -> None:
 @settings(max_examples=60, deadline=None)
 @given(one=st.text(max_size=80), other=st.text(max_size=80))
 def test_measures_of_any_two_texts_are_numbers(one: str, other: str) -> None:
-    cut = pieces.load()
-    measures = pairs.measures(Side(one, cut), Side(other, cut))
+    measures = pairs.measures(Side(one), Side(other))
     assert measures.shape == (pairs.MEASURES,)
     assert bool((abs(measures) < 10).all())

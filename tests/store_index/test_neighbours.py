@@ -9,7 +9,7 @@ from sqlmodel import Session
 from app import entries, projects
 from app.db import Vector
 from app.errors import ConfigurationError
-from app.neighbours import Neighbourhood
+from app.neighbours import Indexed, Neighbourhood
 from app.schemas import Brief, Candidate, Category, EntryIn, EntryStatus, Neighbour, Operation
 from tests.support.pipelines import GOOD, PROJECT, Bench, embedder
 
@@ -163,7 +163,7 @@ def give_up_an_entry(bench: Bench, session: Session) -> None:
     given = EntryIn(project=PROJECT, category=Category.RULE, text=GOOD[1])
     made = entries.add_stored(session, project.id, given, "hash", bench.clock())
     vector = embedder().embed([GOOD[1]])[0]
-    bench.index.neighbourhood.add(session, project.id, made.id, GOOD[1], vector)
+    bench.index.neighbourhood.add(session, project.id, Indexed(made.id, GOOD[1], vector, made.revision))
     assert bench.index.neighbourhood.shortlist(session, project, GOOD[0], vector, 8)
     raise ZeroDivisionError
 
