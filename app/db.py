@@ -1,6 +1,5 @@
 """Engine, sessions and column types. The same code serves SQLite and PostgreSQL."""
 
-import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,9 +7,11 @@ from datetime import UTC, datetime
 
 import numpy as np
 import numpy.typing as npt
+import structlog
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
 from alembic.util import CommandError
-from sqlalchemy import DateTime, Dialect, LargeBinary, MetaData, TypeDecorator, text
+from sqlalchemy import DateTime, Dialect, ExceptionContext, LargeBinary, MetaData, TypeDecorator, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -23,6 +24,8 @@ from app.errors import ConfigurationError, Invalid, Unavailable
 from app.settings import Settings, resource
 
 Vector = npt.NDArray[np.float32]
+
+log = structlog.get_logger(__name__)
 
 # Constraints need names for migrations to find them again on both databases.
 NAMING = {
@@ -157,14 +160,15 @@ class Database:
         Raises:
             ConfigurationError: the database cannot be opened or written.
         """
-        logging.getLogger("alembic").setLevel(logging.WARNING)
         config = Config()
         config.set_main_option("script_location", str(resource("alembic")))
         try:
             with self._writing.connect() as connection:
                 self._kind.take_turn_to_migrate(connection)
                 config.attributes["connection"] = connection
+                before = MigrationContext.configure(connection).get_current_revision()
                 command.upgrade(config, revision)
+                after = MigrationContext.configure(connection).get_current_revision()
                 connection.commit()
         except CommandError as exc:
             raise ConfigurationError(
@@ -173,6 +177,8 @@ class Database:
             ) from exc
         except DBAPIError as exc:
             raise ConfigurationError(f"Cannot open the database {self.shown_url}: {exc.orig}") from exc
+        if before != after:
+            log.info("database.migrated", before=before, after=after)
 
     @property
     def shown_url(self) -> str:
@@ -190,6 +196,15 @@ class Database:
                 session.execute(text("UPDATE embedding_space SET id = id"))
         except ProgrammingError as exc:
             raise Unavailable(NO_ANSWER) from exc  # it answers, but is not ours (any more)
+
+    def on_error(self, told: Callable[[str], None]) -> None:
+        """Tell of each statement that fails, by the driver's class of errors; not of rows that others wrote first."""
+
+        @event.listens_for(self.engine, "handle_error")
+        def _tell(context: ExceptionContext) -> None:
+            error = context.sqlalchemy_exception
+            if error is not None and not isinstance(error, IntegrityError):
+                told(type(error).__name__)
 
     def close(self) -> None:
         """Close all connections."""

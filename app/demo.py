@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.agents.claude_code import launcher_command
+from app.logs import configure_logs
 from app.server import serve_in_background
 from app.settings import Settings, child_environment
 from hooks import store_hygiene_gate as hook
@@ -37,6 +38,7 @@ class Scene:
 
 def play() -> Iterator[Scene]:
     """Offer each memory through the hook, and say what became of it. Everything is gone afterwards."""
+    configure_logs("error")
     with (
         tempfile.TemporaryDirectory(prefix="bouncer-demo-") as folder,
         serve_in_background(Settings(data_dir=Path(folder) / "data", port=0)) as url,

@@ -46,7 +46,12 @@ class Sqlite:
             raise ConfigurationError("An SQLite database needs a file: sqlite:///path/to/bouncer.db")
         self._make_folder(Path(url.database).parent)
         engine = create_engine(
-            url, pool_size=20, max_overflow=44, pool_timeout=patience, connect_args={"check_same_thread": False}
+            url,
+            pool_size=20,
+            max_overflow=44,
+            pool_timeout=patience,
+            hide_parameters=True,  # in messages of errors: they are texts of memories
+            connect_args={"check_same_thread": False},
         )
 
         @event.listens_for(engine, "connect")
@@ -106,6 +111,7 @@ class Postgresql:
             max_overflow=10,
             pool_timeout=patience,
             pool_pre_ping=True,
+            hide_parameters=True,  # in messages of errors: they are texts of memories
             connect_args={
                 "connect_timeout": max(2, int(patience)),  # seconds; the client library takes no fewer
                 "options": " ".join((*ours, *theirs)),

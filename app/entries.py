@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Select, bindparam, insert, select, text, update
+from sqlalchemy import Select, bindparam, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, or_
 
@@ -46,6 +46,13 @@ class Proposal:
     session_id: str
     agent: str
     expires_at: datetime
+
+
+def count_by_status(session: Session) -> dict[str, int]:
+    """How many entries stand where, in all projects together."""
+    query = select(col(Entry.status), func.count()).group_by(col(Entry.status))
+    found: dict[str, int] = {status: number for status, number in session.execute(query)}  # noqa: C416 - typed rows
+    return {status.value: found.get(status.value, 0) for status in EntryStatus}
 
 
 def reference(entry: Entry) -> EntryRef:

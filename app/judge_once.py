@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from app.db import new_id
 from app.errors import Invalid, Unavailable
+from app.logs import configure_logs
 from app.main import build_pipeline
 from app.schemas import CallOut, Candidate, ReviewRequest
 from app.settings import Settings
@@ -71,6 +72,7 @@ def _ask(config: hook.Config, request: ReviewRequest) -> CallOut:
 
 
 async def _judge_here(request: ReviewRequest, settings: Settings) -> CallOut:
+    configure_logs("error")
     pipeline = build_pipeline(settings)
     try:
         return await pipeline.review(request)

@@ -17,9 +17,12 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import api
+from app.access import Access, route_of
+from app.census import Census
 from app.db import open_database
 from app.embeddings import Embedder, EndpointEmbedder, WordLlamaEmbedder
 from app.errors import BouncerError, ConfigurationError, HostRefused, NotModified, Unauthorized, Unavailable, problem
+from app.metrics import Metrics
 from app.pipeline import Pipeline
 from app.reviewers import Reviewer
 from app.settings import Settings, app_version
@@ -68,6 +71,7 @@ def build_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _unexpected_error)
     app.add_middleware(Door, allowed=settings.allowed_hosts, key=settings.service_key)
+    app.add_middleware(Access, metrics=pipeline.metrics)
     return app
 
 
@@ -77,8 +81,12 @@ def build_pipeline(settings: Settings) -> Pipeline:
     Raises:
         ConfigurationError: they cannot work.
     """
+    model = _build_model(settings)
     database = open_database(settings)
-    pipeline = Pipeline(database, settings, _build_embedder(settings), model=_build_model(settings))
+    metrics = Metrics(app_version())
+    database.on_error(metrics.database_failed)
+    metrics.add(Census(database, settings))
+    pipeline = Pipeline(database, settings, _build_embedder(settings), model=model, metrics=metrics)
     with database.write() as session:
         pipeline.index.neighbourhood.check_space(session)
     pipeline.sweep()
@@ -182,7 +190,7 @@ async def _bouncer_error(request: Request, exc: Exception) -> Response:
     if isinstance(exc, NotModified):
         return Response(status_code=exc.status, headers={"ETag": exc.etag})
     if exc.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        log.warning("request.refused", path=request.scope["route"].path, problem=exc.slug, detail=exc.detail)
+        log.warning("request.refused", route=route_of(request.scope), problem=exc.slug, detail=exc.detail)
     return _answer(exc, request.url.path)
 
 
@@ -207,8 +215,14 @@ async def _http_error(request: Request, exc: Exception) -> Response:
 
 
 async def _unexpected_error(request: Request, exc: Exception) -> Response:
-    log.error("request.failed", path=request.url.path, error=type(exc).__name__)
+    request_id = request.scope.get("request_id", "")
+    log.error("request.failed", request=request_id, route=route_of(request.scope), exc_info=exc)
     body = problem(
         HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "The service failed; its log says more.", request.url.path
     )
-    return JSONResponse(body, status_code=HTTPStatus.INTERNAL_SERVER_ERROR, media_type=PROBLEM_JSON)
+    return JSONResponse(
+        body,
+        status_code=HTTPStatus.INTERNAL_SERVER_ERROR,
+        media_type=PROBLEM_JSON,
+        headers={"X-Request-ID": request_id},
+    )

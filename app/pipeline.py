@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
+import structlog
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
@@ -20,7 +21,9 @@ from app.cases import Case, Draft, Outcome, Twin
 from app.db import Database, new_id, utc_now
 from app.embeddings import Embedder
 from app.errors import Unavailable
+from app.in_flight import InFlight
 from app.index import Index
+from app.metrics import Metrics
 from app.models import Call, Entry
 from app.neighbours import Indexed
 from app.projects import ProjectRow
@@ -41,6 +44,7 @@ from app.schemas import (
     Operation,
     PassageRef,
     Reason,
+    ReviewOut,
     ReviewRequest,
     Verdict,
 )
@@ -55,6 +59,8 @@ MODEL_CALLS_AT_ONCE = 8
 LAPSE_EVERY = timedelta(seconds=1)
 NEAR_SIMILARITY = 0.8
 NEAR_WORDS = 0.6
+
+log = structlog.get_logger(__name__)
 
 NOTE_NO_MODEL = "no model is configured; the offline reviewer answered"
 NOTE_NO_BUDGET = "no budget for the model is left; the offline reviewer answered"
@@ -71,7 +77,10 @@ class Pipeline:
         *,
         model: Reviewer | None = None,
         now: Callable[[], datetime] = utc_now,
+        metrics: Metrics | None = None,
     ) -> None:
+        self.in_flight = InFlight()
+        self.metrics = metrics or Metrics()
         self.index = Index(database, embedder, now=now)
         self._database = database
         self._settings = settings
@@ -85,8 +94,12 @@ class Pipeline:
 
         Raises:
             Conflict: the session used this tool call id for another content.
-            Unavailable: the database does not answer, or the same call is still being judged.
+            Unavailable: the database does not answer, the same call is still being judged, or the service is stopping.
         """
+        with self.in_flight.review(), self.metrics.in_flight.track_inprogress():
+            return await self._review(request)
+
+    async def _review(self, request: ReviewRequest) -> CallOut:
         give_up = asyncio.get_running_loop().time() + request.deadline_seconds
         while True:
             try:
@@ -113,6 +126,7 @@ class Pipeline:
         with self._database.read() as session:
             lapsed = entries.lapsed_projects(session, now)
             interrupted = {call.project_id for call in reviews.interrupted(session, now)}
+        held: list[ReviewOut] = []
         # One project at a time, so that nobody waits for more than the own one.
         for project_id in sorted(interrupted.union(lapsed)):
             with self._database.write() as session:
@@ -120,18 +134,38 @@ class Pipeline:
                 entries.expire(session, project_id, now)
                 for call in reviews.interrupted(session, now):
                     if call.project_id == project_id:
-                        self._hold(session, call, now)
+                        held += self._hold(session, call, now)
         with self._database.write() as session:
             budget.expire(session, now)
             self.index.documents.erase_retired(session, now)
+        self._tell(held)
 
     @staticmethod
-    def _hold(session: Session, call: Call, now: datetime) -> None:
+    def _hold(session: Session, call: Call, now: datetime) -> list[ReviewOut]:
         rows = [row for row in reviews.of_call(session, call.id) if row["verdict"] is None]
         for row in rows:
             reviews.settle(row, _held(Fault.INTERRUPTED), now=now)
         reviews.save(session, rows)
         reviews.close_call(session, call.id)
+        return [reviews.out(row, "") for row in rows]
+
+    def _tell(self, judged: list[ReviewOut], *, dry_run: bool = False) -> None:
+        """Tell the log and the metrics of texts that were judged: no word of theirs, only what became of them."""
+        for review in judged:
+            self.metrics.paid(review)
+            if not dry_run:
+                self.metrics.reviewed(review)
+            log.info(
+                "review",
+                review=review.id,
+                verdict=review.verdict.value,
+                reasons=[reason.value for reason in review.reasons],
+                reviewer=review.reviewer,
+                fault=review.fault.value if review.fault else None,
+                cost_microdollars=review.usage.cost_microdollars,
+                ms=round((review.decided_at - review.created_at).total_seconds() * 1_000, 1),
+                dry_run=dry_run,
+            )
 
     # --- stages ----------------------------------------------------------------------------------------------
 
@@ -159,7 +193,9 @@ class Pipeline:
             project = projects.locked(session, request.project, now)
             case = self._look_around(session, project, request, drafts)
             self._judge_offline(case)
-            return self._write_down(session, project, case, now)
+            answer = self._write_down(session, project, case, now)
+        self._tell(answer.reviews, dry_run=request.dry_run)
+        return answer
 
     async def _with_model(self, case: Case, give_up: float) -> CallOut | None:
         if not await asyncio.to_thread(self._open, case):
@@ -330,7 +366,7 @@ class Pipeline:
         async with asyncio.TaskGroup() as group:
             for draft in case.drafts:
                 if draft.undecided:
-                    group.create_task(ask(draft))
+                    self.in_flight.asks(group.create_task(ask(draft)))
 
     def _record(self, case: Case) -> CallOut:
         """Decide under the project's lock, make the entries and write everything down, in one transaction.
@@ -341,7 +377,9 @@ class Pipeline:
         now = self._now()
         self._let_lapse(now)
         with self._database.write() as session:
-            return self._write_down(session, projects.locked(session, case.request.project, now), case, now)
+            answer = self._write_down(session, projects.locked(session, case.request.project, now), case, now)
+        self._tell(answer.reviews, dry_run=case.request.dry_run)
+        return answer
 
     def _write_down(self, session: Session, project: ProjectRow, case: Case, now: datetime) -> CallOut:
         if case.opened:

@@ -6,7 +6,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Select, bindparam, insert, select, text, update
+from sqlalchemy import Select, bindparam, func, insert, select, text, update
 from sqlalchemy.engine import RowMapping
 from sqlmodel import Session, col
 
@@ -270,6 +270,16 @@ def page(
     if before is not None:
         query = query.where(REVIEW.c.id < before)
     return [out(row, row["project_name"]) for row in session.execute(query).mappings()]
+
+
+def held(session: Session) -> list[tuple[str, int, datetime]]:
+    """The texts that wait for a decision: for each fault how many, and since when the oldest."""
+    query = (
+        select(col(Review.fault), func.count(), func.min(col(Review.created_at)))
+        .where(text("verdict = 'held'"))
+        .group_by(col(Review.fault))
+    )
+    return [(fault or "unknown", number, since) for fault, number, since in session.execute(query)]
 
 
 def settle(

@@ -2,25 +2,32 @@
 
 import errno
 import ipaddress
-import logging
+import os
+import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import structlog
 import uvicorn
 
 from app.errors import ConfigurationError
+from app.in_flight import InFlight
+from app.logs import configure_logs
 from app.main import build_app
-from app.settings import Settings
+from app.settings import Settings, app_version
 
-GRACE_SECONDS = 30
+log = structlog.get_logger(__name__)
+
+START_SECONDS = 30
+# For requests other than reviews, once those have been drained.
+GRACE_SECONDS = 5
 
 
 def run(settings: Settings, *, started: Callable[[str], None]) -> None:
-    """Serve until stopped; ``started`` is called with the URL once requests are answered.
+    """Serve until stopped; the log, and ``started``, are told the URL once requests are answered.
 
     Raises:
         ConfigurationError: the address cannot be used, or the settings cannot work.
@@ -30,14 +37,14 @@ def run(settings: Settings, *, started: Callable[[str], None]) -> None:
     listener = _listen(settings.host, settings.port)
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    config = uvicorn.Config(
-        build_app(settings),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
-    _Server(config, lambda: started(f"http://{shown}:{port}")).run(sockets=[listener])
+    url = f"http://{shown}:{port}"
+
+    def announce() -> None:
+        # A warning, so that no level hides it: with port 0 nobody else knows the address.
+        log.warning("listening", url=url, version=app_version(), process=os.getpid())
+        started(url)
+
+    _Server(settings, announce).run(sockets=[listener])
 
 
 @contextmanager
@@ -49,12 +56,11 @@ def serve_in_background(settings: Settings) -> Iterator[str]:
     """
     listener = _listen(settings.host, settings.port)
     ready = threading.Event()
-    config = uvicorn.Config(build_app(settings), log_level="error", access_log=False)
-    server = _Server(config, ready.set)
+    server = _Server(settings, ready.set)
     thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
     thread.start()
     try:
-        ready.wait(GRACE_SECONDS)
+        ready.wait(START_SECONDS)
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
@@ -84,26 +90,22 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def configure_logs(level: str) -> None:
-    """One line of JSON for each event, on stderr; texts of memories are in none of them."""
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
-        cache_logger_on_first_use=True,
-    )
-
-
 class _Server(uvicorn.Server):
-    """Uvicorn, telling when it answers."""
+    """Uvicorn, telling when it answers, and letting reviews end before it goes."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
-        super().__init__(config)
+    def __init__(self, settings: Settings, announce: Callable[[], None]) -> None:
+        app = build_app(settings)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,  # app.logs hears it
+                access_log=False,  # app.access writes it
+                server_header=False,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+            )
+        )
+        self._in_flight: InFlight = app.state.pipeline.in_flight
+        self._drain_seconds = settings.drain_seconds
         self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -111,6 +113,19 @@ class _Server(uvicorn.Server):
         await super().startup(sockets=sockets)
         if self.started:
             self._announce()
+
+    async def main_loop(self) -> None:
+        """Serve until told to stop; then go on listening, no longer ready, until the reviews under way have ended."""
+        await super().main_loop()
+        await self._in_flight.drain(self._drain_seconds)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop in order, which is a success where a supervisor asked for it; a second Ctrl-C stops at once."""
+        if self.should_exit and sig == signal.SIGINT:
+            self._in_flight.hurry()
+        super().handle_exit(sig, frame)
+        if sig == signal.SIGTERM:
+            self._captured_signals.remove(sig)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -75,6 +75,12 @@ class Settings(BaseSettings):
     neighbours: int = Field(default=8, ge=1, le=32, description="Most entries shown to a reviewer.")
     passages: int = Field(default=4, ge=0, le=16, description="Most document passages shown to a reviewer.")
     busy_timeout_seconds: float = Field(default=5.0, gt=0, description="How long a wait for the database may last.")
+    drain_seconds: float = Field(
+        default=8.0,
+        ge=0,
+        le=120,
+        description="How long reviews under way may take when the service is told to stop; then they are held.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @property

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import structlog
 
 pytest_plugins = ["tests.support.postgres"]
 PRIVATE = ("MEMORY_BOUNCER_", "ANTHROPIC_", "XDG_")
@@ -36,6 +37,9 @@ def _is_loopback(host: str) -> bool:
 
 
 sys.addaudithook(_only_loopback)
+
+# Services in threads of a test run write no log: pytest swaps the streams under them. Those in processes do.
+structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,11 @@ def serve(
     settings = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
     from app.server import run  # noqa: PLC0415 - the server loads slowly; `bouncer --help` need not wait for it
 
-    run(settings, started=lambda url: err.print(f"Memory Bouncer {app_version()} listens on {url} (Ctrl-C stops it)."))
+    def announce(url: str) -> None:
+        if err.is_terminal:
+            err.print(f"Memory Bouncer {app_version()} listens on {url} (Ctrl-C stops it).")
+
+    run(settings, started=announce)
 
 
 def demo() -> None:

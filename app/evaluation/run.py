@@ -10,6 +10,7 @@ from app.db import new_id, open_database
 from app.embeddings import Embedder
 from app.errors import Conflict
 from app.evaluation.data import Labelled
+from app.logs import configure_logs
 from app.pipeline import Pipeline
 from app.reviewers import Reviewer
 from app.schemas import (
@@ -64,6 +65,7 @@ def evaluate(
         model: the second model; None leaves the judgement to the offline reviewer.
         progress: called after each case.
     """
+    configure_logs("error")  # what is judged here is no event of a service
     with tempfile.TemporaryDirectory(prefix="bouncer-eval-") as folder:
         level = Level.MODEL if model else Level.OFFLINE
         own = settings.model_copy(update={"data_dir": Path(folder), "database_url": "", "level": level})

@@ -5,6 +5,7 @@ with running_service(tmp_path) as service:
 """
 
 import contextlib
+import json
 import os
 import re
 import sqlite3
@@ -55,6 +56,17 @@ class Service:
         """What the service wrote to its output since its last start."""
         return self._log.read_text(encoding="utf-8", errors="replace")
 
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The lines of its log, which are JSON each and all."""
+        return [json.loads(line) for line in self.log.splitlines()]
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """Its process, while it runs."""
+        assert self._process is not None, "The service is not running."
+        return self._process
+
     def start(self) -> None:
         """Start it and wait until it answers."""
         assert self._process is None, "The service runs already."
@@ -85,6 +97,20 @@ class Service:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        self.process.kill()
+        self.process.wait()
+        self._process = None
+
+    def metrics(self) -> dict[str, float]:
+        """What `/metrics` says, by name and labels as they are written there: ``name{label="value"}``."""
+        page = httpx.get(f"{self.url}/metrics", trust_env=False, timeout=START_SECONDS).raise_for_status().text
+        return {
+            name: float(value)
+            for name, _, value in (line.rpartition(" ") for line in page.splitlines() if not line.startswith("#"))
+        }
 
     def get(self, path: str, **query: str | int) -> Any:
         """The JSON that a GET of the path answers with; fails on an error."""
