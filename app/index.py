@@ -153,6 +153,8 @@ class Index:
         """
         _check_documents(sent)
         found = self._compare_documents(project_name, sent)
+        if found is None and not sent:
+            return DocumentsOut(wanted=[], passages=0)
         if found is None or found.gone or found.back:
             with self.database.write() as session:
                 now = self.now()
@@ -166,7 +168,7 @@ class Index:
                         self._keep_document(project_name, document, document.text)
         with self.database.read() as session:
             project = projects.find(session, project_name)
-            assert project is not None  # noqa: S101 - it was there, or was made above
+            assert project is not None  # noqa: S101 - it is there, or was made above
             lacking = self.documents.compare(session, project.id, sent).lacking
             return DocumentsOut(
                 wanted=[document.path for document in lacking], passages=self.documents.count(session, project.id)

@@ -1402,7 +1402,11 @@ class Config:
     user_rules: tuple[Rule, ...] = ()
     tools: tuple[Mapping[str, object], ...] = TOOLS
     reasons: Mapping[str, str] = REASONS
+    documents: str = "on"
+    globs: tuple[str, ...] = ()
+    has_documents: bool = True
     project: str = ""
+    top: str = ""
     state: str = ""
     user_file: str = ""
     broken: str = ""
@@ -1421,10 +1425,11 @@ class Config:
 def load_config(cwd: str, environ: Mapping[str, str] = os.environ) -> Config:
     """Read settings for a folder: from the environment, else the user's file, else the service's policy.
 
-    A project's file may name the project, add patterns and raise the floor of words, no more: a cloned repository must
-    not redirect memories or weaken the gate.
+    A project's file may name the project and its documents, add patterns and raise the floor of words, no more: a
+    cloned repository must not redirect memories or weaken the gate.
     """
-    config = Config()
+    config, place = Config(), Place(cwd)
+    config.top = place.top
     config.state, config.project = state_folder(environ), project_identity(cwd)
     default = os.path.join(_base_folder(environ, "XDG_CONFIG_HOME", "APPDATA", ".config"), "config.json")
     config.user_file = environ.get("MEMORY_BOUNCER_CONFIG") or default
@@ -1436,13 +1441,13 @@ def load_config(cwd: str, environ: Mapping[str, str] = os.environ) -> Config:
             config.take(name, value, config.user_file)
         elif name not in ("patterns", "enabled_rules", "disabled_rules", "tools"):
             config.problems.append(f"{config.user_file}: {_clip(name, 40)} is no setting")
-    for name in ("url", "key", "on_failure", "deadline", "reminder", "level"):
+    for name in ("url", "key", "on_failure", "deadline", "reminder", "level", "documents"):
         variable = f"MEMORY_BOUNCER_{name.upper()}"
         if environ.get(variable):
             config.take("deadline_seconds" if name == "deadline" else name, environ[variable], variable)
     _choose_rules(config, user)
     _add_tools(config, user.get("tools"))
-    _read_project_file(config, Place(cwd))
+    _read_project_file(config, place)
     return config
 
 
@@ -1507,6 +1512,7 @@ _SETTINGS: dict[str, Callable[[object], object]] = {
     "deadline_seconds": _number(float, 0.5, 60),
     "reminder": _word("on", "off", "trial"),
     "level": _word("gate", "offline", "model"),
+    "documents": _word("on", "off"),
     "minimum_words": _number(int, 0, _MOST_WORDS),
     "maximum_characters": _number(int, 100, MAXIMUM_TEXT),
 }
@@ -1569,9 +1575,20 @@ def _read_project_file(config: Config, place: Place) -> None:
         if name == "minimum_words":
             config.take(name, value, PROJECT_FILE)
             config.minimum_words = max(floor, config.minimum_words)
+        elif name == "documents":
+            _read_globs(config, value)
         elif name not in ("project", "patterns"):
             config.problems.append(f"{PROJECT_FILE}: a project may not set {_clip(name, 40)}, which is ignored")
     _add_patterns(config, content.get("patterns"), PROJECT_FILE)
+
+
+def _read_globs(config: Config, value: object) -> None:
+    """Take what a project says of its documents: false for none, or patterns of further ones."""
+    globs = value if isinstance(value, list) else []
+    config.has_documents = value is not False
+    config.globs = tuple(glob for glob in globs[:_MOST_PATTERNS] if isinstance(glob, str))
+    if value is not False and not (globs and all(isinstance(glob, str) for glob in globs)):
+        config.problems.append(f"{PROJECT_FILE}: documents must be false, or a list of patterns of files")
 
 
 def _cached_policy(config: Config) -> dict[str, object]:
@@ -1764,7 +1781,7 @@ def call_service(
     headers = {"Host": f"[{host}]:{port}" if ":" in host else f"{host}:{port}", "Accept": "application/json"}
     headers |= {"User-Agent": f"memory-bouncer-hook/{VERSION}", "Connection": "close"}
     headers |= {"Authorization": f"Bearer {config.key}"} if config.key else {}
-    headers |= {"Content-Length": str(len(content))} if method == "POST" else {}
+    headers |= {"Content-Length": str(len(content))} if method != "GET" else {}
     headers |= {"Content-Type": "application/json"} if content else {}
     headers |= {"If-None-Match": etag} if etag else {}
     exchange = _exchange if scheme == "http" and host in _LOOPBACK else _exchange_far
@@ -1901,6 +1918,303 @@ def ask_review(config: Config, request: Mapping[str, object], end: float) -> tup
     if not sound or (answer.get("verdict") == "approve") != all(verdict == "approve" for verdict in verdicts):
         raise ServiceFailure("the review service gave no usable answer")
     return reviews, _string(answer.get("context"))
+
+
+# --- documents --------------------------------------------------------------------------------------------------
+
+MOST_DOCUMENTS, LARGEST_DOCUMENT, MOST_DOCUMENT_BYTES = 200, 256 << 10, 4 << 20
+_PROSE = r"\.(?:md|markdown|mdx|rst|txt|adoc|asciidoc|org)"
+# Paths in lower case. Further ones are named in `.bouncer.json`.
+_DOCUMENTS = (
+    rf"(?:.*/)?(?:(?:readme|contributing|architecture|hacking)(?:[^/]*{_PROSE})?|(?:claude|agents|gemini)\.md)"
+    rf"|(?:design|development|security)\.md|\.github/[^/]*\.md"
+    rf"|(?:.*/)?(?:docs?|documentation)/(?:.*/)?(?!requirements|cmakelists\.txt|robots\.txt)[^/]*{_PROSE}"
+)
+_SKIPPED_FOLDERS = _SAMPLES.union("build|target|venv|third_party|third-party|bower_components|_build|pods".split("|"))
+_SHOWN_FOLDERS = (".github", ".claude")  # all others with a dot are hidden
+_FOREIGN = frozenset((".git", "pyvenv.cfg", "CACHEDIR.TAG"))  # in a folder: another project, Python's packages, a cache
+_MOST_ENTRIES, _DEEPEST, _LONGEST_PATH = 20_000, 12, 400
+_DOCUMENTS_SECONDS, _REQUEST_SECONDS, _PORTION = 3, 60, 256 << 10
+
+
+class Document:
+    """A file that a pattern for documents matches; `why` says why it is left out, if it is."""
+
+    __slots__ = ("digest", "mark", "path", "size", "why")
+
+    def __init__(self, path: str, size: int, mark: int, why: str) -> None:
+        """Take what is known without reading: the path in the project, size and time of change in nanoseconds."""
+        self.path, self.size, self.mark, self.why, self.digest = path, size, mark, why, ""
+
+
+class Glob:
+    """A pattern in the language of `.gitignore`, as it stands in a folder of the project (empty, or ending in `/`)."""
+
+    __slots__ = ("negated", "only_folders", "shape")
+
+    shape: re.Pattern[str]
+
+    def __init__(self, line: str, folder: str = "") -> None:
+        """Read a line; raises `ValueError` if it holds no pattern."""
+        import re
+
+        line = re.sub(r"(?<!\\)\s+$", "", line)
+        self.negated, self.only_folders = line.startswith("!"), line.endswith("/")
+        line = line[1:] if self.negated else line
+        if not line.strip("/") or line.startswith("#") or len(line) > _LONGEST_PATH:
+            raise ValueError("no pattern")
+        line = line[:-1] if self.only_folders else line
+        start = "" if "/" in line else "(?:.*/)?"
+        tokens = r"(?:^|(?<=/))\*\*/|/\*\*$|\*+|\?|\[[!^]?\]?[^\]/]*\]|\\.|."
+        body = re.sub(tokens, lambda token: _glob_part(token[0]), line.removeprefix("/"))
+        try:
+            self.shape = re.compile(f"{re.escape(folder)}{start}{body}", re.DOTALL)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise ValueError("no pattern") from error
+
+
+def _glob_part(part: str) -> str:
+    import re
+
+    if part in ("**/", "/**"):
+        return "(?:.*/)?" if part == "**/" else "/.+"
+    if part[0] in "*?":
+        return "[^/]*" if part[0] == "*" else "[^/]"
+    if part[0] == "[" and len(part) > 2:
+        inner = part[1:-1].replace("\\", "\\\\").replace("[", "\\[")
+        inner = f"^{inner[1:]}" if inner[0] == "!" else inner
+        return f"(?!/)[{inner}]"
+    return re.escape(part[-1] if part[0] == "\\" else part)
+
+
+def read_globs(lines: Iterable[str], folder: str = "") -> list[Glob]:
+    """The patterns in lines; what is none is skipped."""
+    globs = []
+    for line in lines:
+        try:
+            globs.append(Glob(line, folder))
+        except ValueError:  # noqa: PERF203
+            continue
+    return globs
+
+
+def matches_globs(globs: Sequence[Glob], path: str, *, otherwise: bool = False) -> bool:
+    """Whether the last of the patterns that match a path is a positive one; a folder's path ends in `/`."""
+    for glob in reversed(globs):
+        if (path.endswith("/") or not glob.only_folders) and glob.shape.fullmatch(path.rstrip("/")):
+            return not glob.negated
+    return otherwise
+
+
+def find_documents(config: Config, end: float) -> list[Document]:
+    """The project's documents, the topmost first, and what is left out of them.
+
+    Looks into a bounded number of files. Links are not followed; folders that are hidden, ignored by git, vendored or
+    another project are not entered. Raises `TimeoutError` at `end`.
+    """
+    import re
+
+    top, globs = config.top, read_globs(line.lower() for line in config.globs)
+    usual = re.compile(_DOCUMENTS, re.DOTALL)
+    found: list[Document] = []
+    waiting, left = [("", _ignored_by_user(top))], _MOST_ENTRIES
+    for folder, inherited in waiting if config.has_documents else []:
+        entries = _entries(os.path.join(top, folder), left, end)
+        left -= len(entries)
+        names = {entry.name for entry in entries}
+        if folder and not names.isdisjoint(_FOREIGN):
+            continue
+        own = read_file(os.path.join(top, folder, ".gitignore")).splitlines() if ".gitignore" in names else []
+        rules = [*inherited, *read_globs(own, folder)]
+        for entry in entries:
+            path, folded = f"{folder}{entry.name}", f"{folder}{entry.name}".lower()
+            if _is_folder(entry):
+                if folder.count("/") < _DEEPEST and _is_entered(entry.name) and not matches_globs(rules, f"{path}/"):
+                    waiting.append((f"{path}/", rules))
+            elif entry.name[0] != "." and matches_globs(globs, folded, otherwise=bool(usual.fullmatch(folded))):
+                found.append(_document(entry, path, config, rules))
+    return _bounded(found)
+
+
+def _ignored_by_user(top: str) -> list[Glob]:
+    """Patterns of the files that git keeps outside of the project's folders."""
+    common = _git_common_folder(Place(top).git)
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    places = [os.path.join(base, "git", "ignore"), *([os.path.join(common, "info", "exclude")] if common else [])]
+    return [glob for place in places for glob in read_globs(read_file(place).splitlines())]
+
+
+def _entries(folder: str, most: int, end: float) -> list[os.DirEntry[str]]:
+    """What lies in a folder, in order; nothing if it cannot be read or is reached by a link."""
+    from itertools import islice
+
+    _left(end)
+    try:
+        if os.path.realpath(folder) != folder.rstrip(os.sep):
+            return []
+        with os.scandir(folder) as scanned:
+            return sorted(islice(scanned, most), key=lambda entry: entry.name)
+    except (OSError, ValueError):
+        return []
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _is_entered(name: str) -> bool:
+    return name.lower() not in _SKIPPED_FOLDERS and (name[0] != "." or name in _SHOWN_FOLDERS)
+
+
+def _document(entry: os.DirEntry[str], path: str, config: Config, rules: Sequence[Glob]) -> Document:
+    import stat
+
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError as error:
+        return Document(path, 0, 0, f"cannot be read ({error.strerror or error})")
+    if stat.S_ISLNK(status.st_mode):
+        why = "is a link"
+    elif not stat.S_ISREG(status.st_mode):
+        why = "is no file"
+    elif not path.isprintable() or len(path) > _LONGEST_PATH:
+        why = "has a name that cannot be told"
+    elif matches_globs(rules, path):
+        why = "is ignored by git"
+    elif memory_file(path, config.top) == "memory":
+        why = "holds memories"
+    else:
+        why = f"is larger than {LARGEST_DOCUMENT >> 10} KB" if status.st_size > LARGEST_DOCUMENT else ""
+    return Document(path, status.st_size, status.st_mtime_ns, why)
+
+
+def _bounded(found: list[Document]) -> list[Document]:
+    count = total = 0
+    for document in found:
+        if document.why:
+            continue
+        if count == MOST_DOCUMENTS:
+            document.why = f"comes after {MOST_DOCUMENTS} others"
+        elif total + document.size > MOST_DOCUMENT_BYTES:
+            document.why = f"comes after {MOST_DOCUMENT_BYTES >> 20} MB of others"
+        else:
+            count, total = count + 1, total + document.size
+    return found
+
+
+def read_document(config: Config, document: Document) -> str:
+    """A document's text without its secrets, its digest set to that of this text; empty, with a `why`, if it has none.
+
+    What is no UTF-8 in it is replaced, and line ends are those of Unix, so that all checkouts give one text.
+    """
+    import hashlib
+    import stat
+
+    flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+    try:
+        file = os.open(os.path.join(config.top, document.path), flags)
+        try:
+            regular, content = stat.S_ISREG(os.fstat(file).st_mode), b""
+            while regular and len(content) <= LARGEST_DOCUMENT and (piece := os.read(file, LARGEST_DOCUMENT + 1)):
+                content += piece
+        finally:
+            os.close(file)
+    except OSError as error:
+        document.why = f"cannot be read ({error.strerror or error})"
+        return ""
+    if not regular or b"\0" in content or len(content) > LARGEST_DOCUMENT:
+        document.why = "is no text" if regular else "is no file"
+        return ""
+    text = redact(content.decode("utf-8", "replace").lstrip("\ufeff").replace("\r\n", "\n"))
+    document.digest = hashlib.sha256(text.encode()).hexdigest()
+    return text
+
+
+def digest_documents(config: Config, end: float) -> list[Document]:
+    """The project's documents with their digests.
+
+    Files that have not changed since the last run are not read again. Raises `TimeoutError` at `end`; what was read
+    by then is known the next time.
+    """
+    path = os.path.join(config.state, "documents", f"{_checksum(config.top)}.json")
+    remembered, documents = _mapping(read_file(path)), find_documents(config, end)
+    same = remembered.get("version") == VERSION and remembered.get("top") == config.top
+    known = _mapping(remembered.get("files")) if same else {}
+    files: dict[str, object] = {}
+    try:
+        for document in documents:
+            if document.why:
+                continue
+            *mark, digest = _items(known.get(document.path)) or [""]
+            if mark == [document.size, document.mark]:
+                document.digest = _string(digest)
+            else:
+                _left(end)
+                read_document(config, document)
+            # A file that changes twice within the tick of the clock that marks it must be read again.
+            if document.digest and time.time_ns() - document.mark > 2_000_000_000:
+                files[document.path] = [document.size, document.mark, document.digest]
+    except BaseException:
+        files = {**known, **files}
+        raise
+    finally:
+        if files != known:
+            _write_state(path, dumps({"version": VERSION, "top": config.top, "files": files}))
+    return documents
+
+
+def sync_documents(
+    config: Config, end: float, progress: Callable[[int, int], None] = lambda _done, _wanted: None
+) -> tuple[list[Document], int, int]:
+    """Make the service's documents those of the project; return them, how many were sent, and the passages of all.
+
+    Hashes are sent first, then the texts that the answer names, in portions; `progress` is told how many of how many
+    are through. What was sent stays sent, whatever comes after. Raises `ServiceFailure`, and `TimeoutError` at `end`.
+    """
+    documents = digest_documents(config, end)
+    sent = {document.path: document for document in documents if document.digest}
+    answer = _put_documents(config, sent, {}, end)
+    wanted = [path for path in map(_string, _items(answer.get("wanted"))) if path in sent]
+    texts: dict[str, str] = {}
+    for done, path in enumerate(wanted, 1):
+        texts[path] = read_document(config, sent[path])
+        if sent[path].why:
+            del texts[path], sent[path]
+        if sum(map(len, texts.values())) >= _PORTION or done == len(wanted):
+            answer = _put_documents(config, sent, texts, end)
+            texts = {}
+            progress(done, len(wanted))
+    passages = answer.get("passages")
+    return documents, len(wanted), passages if isinstance(passages, int) else 0
+
+
+def _put_documents(
+    config: Config, documents: Mapping[str, Document], texts: Mapping[str, str], end: float
+) -> dict[str, object]:
+    rows: list[dict[str, str]] = [{"path": path, "sha256": document.digest} for path, document in documents.items()]
+    for row in rows:
+        if row["path"] in texts:
+            row["text"] = texts[row["path"]]
+    end = min(end, time.monotonic() + _REQUEST_SECONDS)
+    return call_service(config, "PUT", documents_path(config), {"documents": rows}, end)[0]
+
+
+def documents_path(config: Config) -> str:
+    """Where the service keeps the project's documents."""
+    return f"/v1/projects/{_quoted(config.project)}/documents"
+
+
+def keeps_documents_back(config: Config) -> str:
+    """Why no documents go to the service at all; empty if they do."""
+    home = os.path.realpath(os.path.expanduser("~"))
+    if config.documents == "off":
+        return "documents are switched off in your settings"
+    if "gate" in (config.level, _string(_cached_policy(config).get("level"))):
+        return "the project is at level gate, at which no service is asked"
+    return "a home folder is no project" if config.top in (home, os.path.dirname(config.top)) else ""
 
 
 # --- events -----------------------------------------------------------------------------------------------------
@@ -2273,7 +2587,8 @@ def start_session(event: Event) -> Answer:
     return Answer(notes=[told, _REMINDER if reminded else ""])
 
 
-def _refresh_policy(config: Config, end: float) -> str:
+def refresh_policy(config: Config, end: float) -> str:
+    """Ask the service for the project's policy, and keep it for later runs. Raises `ServiceFailure`."""
     path = _policy_path(config)
     target, etag = f"/v1/policy?project={_quoted(config.project)}", _string(_mapping(read_file(path)).get("etag"))
     policy, etag = call_service(config, "GET", target, None, end, etag)
@@ -2287,8 +2602,26 @@ def _flush(config: Config, end: float) -> str:
     return ""
 
 
+def _follow_documents(config: Config, end: float) -> str:
+    """Send the documents that the service lacks; what is not done in time goes on at the next start."""
+    if keeps_documents_back(config):
+        return ""
+    end = min(end, time.monotonic() + _DOCUMENTS_SECONDS)
+    before = arm(end)
+    try:
+        sync_documents(config, end)
+    except OutOfTime:
+        if before and time.monotonic() >= before:
+            raise
+    except (OSError, ServiceFailure):
+        pass  # there is nothing for the agent to do; `bouncer docs sync` tells people
+    finally:
+        arm(before or 0)
+    return ""
+
+
 # What the start of a session asks of the service; each gives a sentence for the agent, or none.
-_NEWS: tuple[Callable[[Config, float], str], ...] = (_refresh_policy, _flush)
+_NEWS: tuple[Callable[[Config, float], str], ...] = (refresh_policy, _flush, _follow_documents)
 
 
 def _reminded(event: Event) -> bool:

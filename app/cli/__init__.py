@@ -7,6 +7,7 @@ import typer
 
 from app.cli.agents import doctor, init, uninstall
 from app.cli.console import err, out
+from app.cli.documents import docs
 from app.cli.journal import journal
 from app.cli.judging import check, demo, evaluate, serve
 from app.errors import BouncerError
@@ -23,6 +24,7 @@ for command in (serve, demo, check, init, uninstall, doctor):
     app.command()(command)
 app.command(name="eval")(evaluate)
 app.add_typer(journal, name="journal")
+app.add_typer(docs, name="docs")
 
 
 @app.callback(invoke_without_command=True)

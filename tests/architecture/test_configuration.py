@@ -49,7 +49,7 @@ def test_every_setting_says_what_it_means() -> None:
 def test_the_page_lists_the_hooks_settings() -> None:
     for name in (*hook._SETTINGS, "patterns", "enabled_rules", "disabled_rules", "tools"):
         assert f"`{name}`" in HOOK, name
-    for name in ("url", "key", "on_failure", "deadline", "reminder", "level", "config"):
+    for name in ("url", "key", "on_failure", "deadline", "reminder", "level", "documents", "config"):
         assert f"`{variable(name)}`" in HOOK, name
 
 

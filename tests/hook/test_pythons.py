@@ -47,6 +47,18 @@ def test_it_answers_all_kinds_of_events(python: str, service: ScriptedService) -
     assert run(event("PreToolUse", "Bash", {"command": command}), python=python).output == {}
 
 
+def test_it_sends_documents(python: str, service: ScriptedService, project: Path) -> None:
+    (project / "docs").mkdir()
+    for path in ("README.md", "docs/a.md", "docs/b.md"):
+        (project / path).write_text(LESSON, encoding="utf-8")
+    (project / ".gitignore").write_text("b.*\n!a.md\n", encoding="utf-8")
+
+    run(event("SessionStart"), python=python)
+
+    [sent] = [request.json["documents"] for request in service.requests if request.method == "PUT"]
+    assert [document["path"] for document in sent] == ["README.md", "docs/a.md"]
+
+
 def test_a_service_that_is_away_or_silent_is_told_apart(python: str, silence: str) -> None:
     assert "refuses connections" in run(write(LESSON), python=python).context
     quick = {"MEMORY_BOUNCER_URL": silence, "MEMORY_BOUNCER_DEADLINE": "1"}

@@ -79,7 +79,8 @@ def test_the_policy_is_fetched_once_and_then_only_asked_after(service: ScriptedS
 
     start()
 
-    assert [request.headers.get("if-none-match") for request in service.requests] == [None, '"1"']
+    asked = [request for request in service.requests if request.path == "/v1/policy"]
+    assert [request.headers.get("if-none-match") for request in asked] == [None, '"1"']
     assert service.requests[0].query["project"].startswith("project-")
     assert hook.load_config(os.getcwd()).minimum_words == 20  # noqa: PTH109
 

@@ -120,7 +120,7 @@ def _handler(service: ScriptedService) -> type[BaseHTTPRequestHandler]:
             with contextlib.suppress(OSError):
                 self.wfile.write(reply if isinstance(reply, bytes) else _http(*reply))
 
-        do_GET = do_POST = _any  # noqa: N815
+        do_GET = do_POST = do_PUT = _any  # noqa: N815
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -137,9 +137,11 @@ def _http(status: int, content: Any) -> bytes:
 
 
 @contextlib.contextmanager
-def scripted_service(configure: Callable[[ScriptedService], None] | None = None) -> Iterator[ScriptedService]:
-    """Run a scripted service on a free port."""
-    service = ScriptedService()
+def scripted_service(
+    configure: Callable[[ScriptedService], None] | None = None, service: ScriptedService | None = None
+) -> Iterator[ScriptedService]:
+    """Run a scripted service on a free port: a plain one, unless another is given."""
+    service = service or ScriptedService()
     if configure:
         configure(service)
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(service))
