@@ -40,7 +40,7 @@ def complaint(done: subprocess.CompletedProcess[str]) -> str:
 
 def test_version_and_help() -> None:
     assert bouncer("--version").stdout.strip() == f"memory-bouncer {app_version()}"
-    for command in ("serve", "check", "demo", "init", "uninstall", "doctor", "journal", "eval"):
+    for command in ("serve", "check", "demo", "init", "uninstall", "doctor", "journal", "docs", "eval"):
         done = bouncer(command, "--help")
         assert (done.returncode, f"bouncer {command}" in done.stdout) == (0, True), command
 

@@ -15,7 +15,7 @@ from app.documents import MOST_PASSAGES, RETIRED_DAYS
 from app.errors import Invalid, Unavailable
 from app.index import Index
 from app.passages import LONGEST, passages
-from app.schemas import DocumentIn, DocumentsOut, Passage, Verdict
+from app.schemas import DocumentIn, DocumentsOut, Level, Passage, Verdict
 from tests.support.documents import document
 from tests.support.pipelines import GOOD, PROJECT, Bench, embedder
 
@@ -75,6 +75,11 @@ async def test_documents_that_are_not_listed_are_forgotten(bench: Bench) -> None
     assert [p.path for p in shortlist(bench, README)] == ["b.md"]
     assert bench.index.put_documents(PROJECT, []).passages == 0
     assert shortlist(bench, README) == []
+
+
+async def test_a_project_that_is_not_known_is_not_made_for_having_no_documents(bench: Bench) -> None:
+    assert bench.index.put_documents(PROJECT, []) == DocumentsOut(wanted=[], passages=0)
+    assert bench.rows("SELECT id FROM project") == []
 
 
 async def test_saying_the_same_again_is_no_change(bench: Bench) -> None:
@@ -278,7 +283,8 @@ async def test_the_document_that_is_edited_is_left_out_and_crowds_out_no_other(b
 
 async def test_a_project_without_documents_has_no_passages(bench: Bench) -> None:
     bench.index.put_documents("elsewhere", [document("README.md", README)])
-    bench.index.put_documents(PROJECT, [])
+    bench.index.set_level(PROJECT, Level.OFFLINE)
+    assert bench.index.put_documents(PROJECT, []).passages == 0
     assert shortlist(bench, README) == []
 
 
