@@ -4,9 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from app import gate
+from app import gate, policy
 from app.evaluation.data import Labelled, Suite, load
-from app.schemas import Category, Reason, Scope, Verdict
+from app.schemas import (
+    Brief,
+    Category,
+    EntryStatus,
+    Facts,
+    Neighbour,
+    Operation,
+    Reason,
+    Restatement,
+    Scope,
+    Verdict,
+)
 
 DATA = Path(__file__).parents[2] / "evals" / "data"
 
@@ -59,6 +70,49 @@ def test_what_the_facts_name_is_shown(candidates: list[Labelled]) -> None:
         assert named <= {entry.label for entry in case.entries}, case.id
         assert (case.facts.restates is not None) == (Reason.RESTATES_DOCUMENT in case.reasons), case.id
         assert case.facts.restates is None or case.facts.restates in passages, case.id
+
+
+def test_the_verdict_follows_from_the_facts_by_the_policy(candidates: list[Labelled]) -> None:
+    by_size = {Reason.TOO_SHORT, Reason.TOO_LONG}
+    for case in candidates:
+        decided = policy.decide(_facts(case), _brief(case), secret=Reason.SECRET in case.reasons).verdict
+        if decided is Verdict.APPROVE and by_size & set(case.reasons):
+            decided = Verdict.REWRITE
+        assert decided is case.verdict, case.id
+
+
+def _facts(case: Labelled) -> Facts:
+    expected = case.facts.model_dump(exclude={"restates"})
+    restates = Restatement(passage="P1", quote="its words") if case.facts.restates else None
+    salvage = None if case.category is Category.NONE else "what is worth keeping"
+    return Facts(
+        **expected, category=case.category, restates=restates, suggested_text=salvage, reason="labelled", confidence=1.0
+    )
+
+
+def _brief(case: Labelled) -> Brief:
+    stored = [
+        Neighbour(
+            label=entry.label,
+            entry_id=entry.label,
+            category=entry.category,
+            text=entry.text,
+            version=1,
+            key=None,
+            store_id=None,
+            status=EntryStatus.STORED,
+            similarity=0.5,
+        )
+        for entry in case.entries
+    ]
+    return Brief(
+        text=case.text,
+        project=case.project,
+        operation=Operation.WRITE,
+        key=None,
+        neighbours=tuple(stored),
+        passages=(),
+    )
 
 
 def test_only_an_incident_is_too_specific(candidates: list[Labelled]) -> None:
