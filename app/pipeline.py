@@ -193,7 +193,7 @@ class Pipeline:
             project = projects.locked(session, request.project, now)
             case = self._look_around(session, project, request, drafts)
             self._judge_offline(case)
-            answer = self._write_down(session, project, case, now)
+            answer = self._write_down(session, project, case, self._now())
         self._tell(answer.reviews, dry_run=request.dry_run)
         return answer
 

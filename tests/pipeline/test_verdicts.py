@@ -1,5 +1,7 @@
 """Every verdict, through the real pipeline on a real database."""
 
+from datetime import datetime
+
 import pytest
 
 from app.schemas import Candidate, Category, Fault, Level, Operation, Reason, Restatement, Scope, Verdict
@@ -199,3 +201,16 @@ async def test_another_projects_entries_are_never_neighbours(paid: Bench, model:
     await paid.review(GOOD[0])
     assert model.briefs[-1].neighbours == ()
     assert [entry["status"] for entry in paid.entries()] == ["stored", "pending"]
+
+
+async def test_nothing_is_decided_before_it_was_asked(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Log and metrics take the time between the two for how long the review took."""
+
+    def ticking() -> datetime:
+        bench.clock.pass_(seconds=1)
+        return bench.clock()
+
+    monkeypatch.setattr(bench.pipeline, "_now", ticking)
+    await bench.review(GOOD[0])
+    (row,) = bench.rows("SELECT created_at, decided_at FROM review")
+    assert str(row["decided_at"]) > str(row["created_at"])
