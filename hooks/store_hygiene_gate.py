@@ -1934,7 +1934,7 @@ _SKIPPED_FOLDERS = _SAMPLES.union("build|target|venv|third_party|third-party|bow
 _SHOWN_FOLDERS = (".github", ".claude")  # all others with a dot are hidden
 _FOREIGN = frozenset((".git", "pyvenv.cfg", "CACHEDIR.TAG"))  # in a folder: another project, Python's packages, a cache
 _MOST_ENTRIES, _DEEPEST, _LONGEST_PATH = 20_000, 12, 400
-_DOCUMENTS_SECONDS, _REQUEST_SECONDS, _PORTION = 3, 60, 256 << 10
+_DOCUMENTS_SECONDS, _REQUEST_SECONDS, _PORTION = 2, 60, 256 << 10
 
 
 class Document:

@@ -39,9 +39,10 @@ def docs_sync(project: Project = None, url: Url = None, as_json: Json = False) -
         result = {"project": config.project, "documents": len(kept), "sent": sent, "passages": passages}
         out.print_json(json.dumps(result | {"left_out": left_out}))
         return
+    number = "1 document" if len(kept) == 1 else f"{len(kept)} documents"
     end = f" {len(left_out)} left out: see `bouncer docs list`." if left_out else ""
     out.print(
-        f"{len(kept)} documents of {config.project}: {sent} sent, {max(len(kept) - sent, 0)} known already;"
+        f"{number} of {config.project}: {sent} sent, {max(len(kept) - sent, 0)} known already;"
         f" memories are compared with {passages} passages.{end}",
         markup=False,
         soft_wrap=True,

@@ -67,7 +67,7 @@ def test_the_command_sends_them_during_a_session(desk: Desk) -> None:
 
     done = desk.bouncer("docs", "sync")
 
-    assert done.stdout.startswith("1 documents of"), done
+    assert done.stdout.startswith("1 document of"), done
     listed = desk.bouncer("docs", "list").stdout
     assert "docs/storage.md" in listed
     assert [path.name for path in desk.project.iterdir() if path.name not in (".claude", "docs")] == []
