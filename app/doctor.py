@@ -13,8 +13,11 @@ from typing import Any
 from app.agents import canary
 from app.agents.claude_code import launcher_command, tool_matcher
 from app.agents.installation import Places, installed_in, our_matchers
+from app.db import utc_now
 from app.errors import ConfigurationError
-from app.settings import app_version, child_environment
+from app.main import build_model
+from app.selfcheck import refuse_useless
+from app.settings import app_version, child_environment, load_settings
 from hooks import store_hygiene_gate as hook
 
 SECONDS = 10.0
@@ -41,6 +44,7 @@ def examine(project: Path, *, client: str | None, with_client: bool = True) -> I
     yield _python()
     yield _configuration(config)
     yield from _installation(project, config)
+    yield _settings()
     yield _service(config)
     if with_client:
         yield _canary(client or canary.find_client(), project)
@@ -62,6 +66,9 @@ def _python() -> Finding:
 def _configuration(config: hook.Config) -> Finding:
     if config.problems:
         return Finding("Hook configuration", False, "; ".join(config.problems))
+    if config.level == "gate" and not config.rules and not config.user_rules and not config.minimum_words:
+        hint = "the level is gate, and every rule of the gate is switched off: nothing but secrets could be denied."
+        return Finding("Hook configuration", False, hint)
     return Finding("Hook configuration", True, f"project {config.project}, on failure: {config.on_failure}")
 
 
@@ -115,6 +122,16 @@ def _tried(command: list[str], **more: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, **more)
     except (OSError, subprocess.TimeoutExpired) as exc:
         return subprocess.CompletedProcess(command, returncode=1, stdout="", stderr=str(exc))
+
+
+def _settings() -> Finding:
+    """What `bouncer serve` would say to the settings in this environment."""
+    try:
+        settings = load_settings()
+        refuse_useless(settings, build_model(settings), utc_now())
+    except ConfigurationError as exc:
+        return Finding("Service settings", False, exc.detail)
+    return Finding("Service settings", True, f"level {settings.level}")
 
 
 def _service(config: hook.Config) -> Finding:

@@ -16,10 +16,10 @@ from pydantic import SecretStr
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import api
+from app import api, selfcheck
 from app.access import Access, route_of
 from app.census import Census
-from app.db import open_database
+from app.db import open_database, utc_now
 from app.embeddings import Embedder, EndpointEmbedder, WordLlamaEmbedder
 from app.errors import BouncerError, ConfigurationError, HostRefused, NotModified, Unauthorized, Unavailable, problem
 from app.metrics import Metrics
@@ -81,7 +81,8 @@ def build_pipeline(settings: Settings) -> Pipeline:
     Raises:
         ConfigurationError: they cannot work.
     """
-    model = _build_model(settings)
+    model = build_model(settings)
+    selfcheck.refuse_useless(settings, model, utc_now())
     database = open_database(settings)
     metrics = Metrics(app_version())
     database.on_error(metrics.database_failed)
@@ -89,7 +90,11 @@ def build_pipeline(settings: Settings) -> Pipeline:
     pipeline = Pipeline(database, settings, _build_embedder(settings), model=model, metrics=metrics)
     with database.write() as session:
         pipeline.index.neighbourhood.check_space(session)
-    pipeline.sweep()
+    try:
+        database.ping()
+        pipeline.sweep()
+    except Unavailable as exc:
+        raise ConfigurationError(f"The database {database.shown_url} cannot be written: {exc.detail}") from exc
     return pipeline
 
 
@@ -103,7 +108,12 @@ def _build_embedder(settings: Settings) -> Embedder:
         raise ConfigurationError(f"{exc.detail} MEMORY_BOUNCER_EMBEDDINGS_URL is {settings.embeddings_url}.") from exc
 
 
-def _build_model(settings: Settings) -> Reviewer | None:
+def build_model(settings: Settings) -> Reviewer | None:
+    """The second model, if one is configured.
+
+    Raises:
+        ConfigurationError: its price is not known, or its address is none.
+    """
     own_server = settings.anthropic_base_url != Settings.model_fields["anthropic_base_url"].default
     if settings.anthropic_api_key is None and not own_server and not settings.anthropic_headers:
         return None

@@ -23,6 +23,8 @@ Scope = Literal["user", "project", "local"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 MODULE = "store_hygiene_gate"
 HOOK_FILE = f"{MODULE}.py"
+# Beside the hook: the settings files that there were not before, which go again if nothing else has come into them.
+MADE_FILE = "settings-made-by-init.txt"
 SKILL = ("skills", "hygiene", "SKILL.md")
 PROJECT_VARIABLE = "${CLAUDE_PROJECT_DIR}"
 
@@ -107,7 +109,11 @@ def install(scope: Scope, project: Path, *, python: str, config: hook.Config) ->
         for event, groups in ours.items():
             settings.setdefault("hooks", {}).setdefault(event, []).extend(groups)
 
+    made = _made(places)
+    if _read(places.settings) is None:
+        made = made | {_name_in_made(scope, places)}
     wanted = [
+        _with_lines(places.hooks / MADE_FILE, made),
         _with_text(places.hooks / HOOK_FILE, Path(hook.__file__).read_text(encoding="utf-8")),
         _skill(places.skill),
         _edited(places.settings, add),
@@ -123,8 +129,10 @@ def uninstall(scope: Scope, project: Path) -> list[Change]:
     """
     places = Places.of(scope, project)
     shared = [Places.of(other, project) for other in SCOPES if other != scope and _is_installed(other, project)]
+    made, name = _made(places), _name_in_made(scope, places)
     removed = [
-        _edited(places.settings, _remove_ours),
+        _edited(places.settings, _remove_ours, made_by_us=name in made),
+        _with_lines(places.hooks / MADE_FILE, made - {name}),
         # What another scope still uses stays.
         None if places.hooks in [other.hooks for other in shared] else _without(places.hooks / HOOK_FILE),
         None
@@ -158,8 +166,8 @@ def installed_in(project: Path) -> list[tuple[Path, dict[str, Any]]]:
         ConfigurationError: a file cannot be read, or is no JSON object.
     """
     found = []
-    for scope in SCOPES:
-        path = Places.of(scope, project).settings
+    # Each once: a home folder's own settings and those of a project in it are the same file.
+    for path in dict.fromkeys(Places.of(scope, project).settings for scope in SCOPES):
         settings = _settings(path, _read(path))
         if any(_is_ours(handler) for handler in _handlers(settings)):
             found.append((path, settings))
@@ -207,14 +215,27 @@ def _remove_ours(settings: dict[str, Any]) -> None:
         del settings["hooks"]
 
 
-def _edited(path: Path, edit: Callable[[dict[str, Any]], None]) -> Change:
+def _made(places: Places) -> frozenset[str]:
+    return frozenset((_read(places.hooks / MADE_FILE) or "").splitlines())
+
+
+def _name_in_made(scope: Scope, places: Places) -> str:
+    # A project's hook is shared with others, at whose desks the project lies elsewhere.
+    return places.settings.name if scope == "project" else str(places.settings)
+
+
+def _with_lines(path: Path, lines: frozenset[str]) -> Change:
+    return Change(path, _read(path), "".join(f"{line}\n" for line in sorted(lines)) or None)
+
+
+def _edited(path: Path, edit: Callable[[dict[str, Any]], None], *, made_by_us: bool = False) -> Change:
     before = _read(path)
     settings = _settings(path, before)
     original = json.dumps(settings)
     edit(settings)
     if json.dumps(settings) == original:
         return Change(path, before, before)
-    if not settings:
+    if not settings and made_by_us:
         return Change(path, before, None)
     return Change(path, before, json.dumps(settings, indent=_indent(before), ensure_ascii=False) + "\n")
 

@@ -10,6 +10,7 @@ from app.cli.console import err, out
 from app.cli.documents import docs
 from app.cli.journal import journal
 from app.cli.judging import check, demo, evaluate, serve
+from app.cli.operation import backup, restore
 from app.errors import BouncerError
 from app.settings import app_version
 
@@ -20,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (serve, demo, check, init, uninstall, doctor):
+for command in (serve, demo, check, init, uninstall, doctor, backup, restore):
     app.command()(command)
 app.command(name="eval")(evaluate)
 app.add_typer(journal, name="journal")

@@ -30,7 +30,7 @@ LAYERS = (
         "word_index",
     },
     {"budget", "documents", "entries", "messages", "neighbours", "reviewers"},
-    {"reviews"},
+    {"reviews", "selfcheck"},
     {"index"},
     {"pipeline"},
     {"access", "audit", "census", "deps", "evaluation", "native_hook"},
@@ -38,7 +38,7 @@ LAYERS = (
     {"main"},
     {"server"},
     {"agents", "judge_once"},
-    {"demo", "doctor"},
+    {"backup", "demo", "doctor"},
     {"cli"},
 )
 LAYER_OF = {name: number for number, layer in enumerate(LAYERS) for name in layer}

@@ -51,6 +51,7 @@ def test_what_is_installed_can_be_found_and_a_second_time_changes_nothing(scope:
     assert {change.path.name for change in install(scope, project)} == {
         "store_hygiene_gate.py",
         "SKILL.md",
+        "settings-made-by-init.txt",
         Places.of(scope, project).settings.name,
     }
     ((path, _),) = installation.installed_in(project)
@@ -66,6 +67,32 @@ def test_uninstall_leaves_nothing_behind(scope: Scope, project: Path) -> None:
     left = files(project, Path.home()) - before
     assert {path for path in left if path.is_file()} == set()
     assert uninstall(scope, project) == []
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("text", ["", "{}", "{\n}\n"])
+def test_an_empty_settings_file_that_was_there_before_stays(scope: Scope, project: Path, text: str) -> None:
+    path = Places.of(scope, project).settings
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    install(scope, project)
+    uninstall(scope, project)
+    assert json.loads(path.read_text(encoding="utf-8")) == {}
+    assert [file for file in files(project, Path.home()) if file.is_file()] == [path]
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_settings_file_that_init_made_stays_if_somebody_else_writes_into_it(scope: Scope, project: Path) -> None:
+    path = Places.of(scope, project).settings
+    install(scope, project)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"model": "opus"}), encoding="utf-8")
+    uninstall(scope, project)
+    assert json.loads(path.read_text(encoding="utf-8")) == {"model": "opus"}
+
+
+def test_settings_of_a_home_that_is_the_project_are_found_once() -> None:
+    install("user", Path.home())
+    assert [path for path, _ in installation.installed_in(Path.home())] == [Path.home() / ".claude/settings.json"]
 
 
 @pytest.mark.parametrize("scope", SCOPES)

@@ -1,0 +1,71 @@
+"""Commands for whoever runs the service: `backup`, `restore`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import Progress
+
+from app.cli.console import Json, err, out
+from app.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from app.backup import Copied
+
+DataDir = Annotated[Path | None, typer.Option(help="Folder of the SQLite database.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="The file to write.")],
+    data_dir: DataDir = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Copy the SQLite database to a file, consistent even while the service runs."""
+    from app.backup import backup as copy  # noqa: PLC0415
+
+    copied = _with_progress(
+        "Copying", as_json, lambda told: copy(_settings(data_dir), file, force=force, progress=told)
+    )
+    _tell(copied, as_json)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file that `bouncer backup` wrote.")],
+    data_dir: DataDir = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Put a backup in the place of the SQLite database; stop the service first."""
+    from app.backup import restore as put_back  # noqa: PLC0415
+
+    copied = _with_progress(
+        "Restoring", as_json, lambda told: put_back(_settings(data_dir), file, force=force, progress=told)
+    )
+    _tell(copied, as_json)
+
+
+def _settings(data_dir: Path | None) -> Settings:
+    settings = load_settings()
+    return settings if data_dir is None else settings.model_copy(update={"data_dir": data_dir, "database_url": ""})
+
+
+def _with_progress(what: str, quiet: bool, work: "Callable[[Callable[[int, int], None]], Copied]") -> "Copied":
+    with Progress(console=err, transient=True, disable=quiet) as bar:
+        task = bar.add_task(what, total=None)
+        return work(lambda done, total: bar.update(task, completed=done, total=total))
+
+
+def _tell(copied: "Copied", as_json: bool) -> None:
+    if as_json:
+        fields = {**copied.__dict__, "path": str(copied.path)}
+        fields["replaced"] = str(copied.replaced) if copied.replaced else None
+        out.print_json(json.dumps(fields))
+        return
+    what = f"{copied.projects} projects, {copied.entries} entries, {copied.reviews} reviews"
+    out.print(f"{copied.path}: {what}, {copied.size / 2**20:.1f} MB", markup=False, soft_wrap=True)
+    if copied.replaced:
+        out.print(f"What was there before is kept as {copied.replaced}", markup=False, soft_wrap=True)

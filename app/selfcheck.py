@@ -1,0 +1,53 @@
+"""Refuse settings with which the service would run and be of no use; each fault is one line that says what to do."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from app.errors import ConfigurationError
+from app.reviewers import Reviewer
+from app.schemas import Brief, Level, Operation
+from app.settings import Settings
+
+FIRST_YEAR = 2025
+LAST_YEAR = 2100
+SMALLEST = Brief(text="A memory.", project="p", operation=Operation.WRITE, key=None, neighbours=(), passages=())
+
+
+def refuse_useless(settings: Settings, model: Reviewer | None, now: datetime) -> None:
+    """Check the settings, with the model that they configure.
+
+    Raises:
+        ConfigurationError: the first fault.
+    """
+    for fault in faults(settings, model, now):
+        raise ConfigurationError(fault)
+
+
+def faults(settings: Settings, model: Reviewer | None, now: datetime) -> Iterator[str]:
+    """What makes the settings useless."""
+    if not FIRST_YEAR <= now.year <= LAST_YEAR:
+        yield f"This machine's clock says {now:%Y-%m-%d}: set it, or budgets and expiries go by a wrong date."
+    if not settings.allowed_hosts:
+        yield "MEMORY_BOUNCER_ALLOWED_HOSTS is empty: every request would be refused. List the service's host names."
+    if settings.level is Level.MODEL and model is None:
+        yield (
+            "MEMORY_BOUNCER_LEVEL is model, but there is no model: set MEMORY_BOUNCER_ANTHROPIC_API_KEY (or "
+            "MEMORY_BOUNCER_ANTHROPIC_BASE_URL for a server of your own), or the level to offline."
+        )
+    if model is not None:
+        yield from _budget_faults(settings, model.worst_case_microdollars(SMALLEST))
+
+
+def _budget_faults(settings: Settings, least: int) -> Iterator[str]:
+    budget = settings.budget_microdollars
+    if settings.level is Level.MODEL and budget == 0 and least > 0:
+        nobody = "every text would be held" if settings.at_cap == "hold" else "the model would never be asked"
+        yield (
+            f"MEMORY_BOUNCER_LEVEL is model, but there is no budget: {nobody}. Set MEMORY_BOUNCER_BUDGET_MICRODOLLARS "
+            "(1000000 is a dollar a month), or the level to offline."
+        )
+    if 0 < budget < least:
+        yield (
+            f"MEMORY_BOUNCER_BUDGET_MICRODOLLARS is {budget}, but a single review may cost {least}: the model would "
+            "never be asked. Raise it, or set it to 0."
+        )
