@@ -26,6 +26,6 @@ EXPOSE 8711
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["python", "-c", "import urllib.request as u; u.urlopen(u.Request('http://127.0.0.1:8711/readyz', headers={'Host': 'localhost'}), timeout=2)"]
-# Listening beyond the container needs MEMORY_BOUNCER_SERVICE_KEY; the service refuses to start without it.
+# Listening beyond the container needs MEMORY_BOUNCER_SECRET and a key (`keys create`); without, it refuses to start.
 ENTRYPOINT ["bouncer"]
 CMD ["serve"]

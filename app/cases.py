@@ -3,15 +3,17 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from app.callers import Caller
 from app.db import Vector
 from app.schemas import Brief, Candidate, Decision, EntryRef, Fault, Judgement, Level, PassageRef, Reason, ReviewRequest
 
 
 @dataclass(frozen=True)
 class Twin:
-    """The entry whose text equals the candidate's, and the session that offered it."""
+    """The entry whose text equals the candidate's, and the key and session that offered it."""
 
     entry: EntryRef
+    key_id: str
     session_id: str | None
 
 
@@ -47,6 +49,7 @@ class Draft:
 class Case:
     """One memory tool call on its way."""
 
+    caller: Caller
     request: ReviewRequest
     call_id: str
     level: Level

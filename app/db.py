@@ -114,6 +114,7 @@ class Database:
         except ImportError as exc:
             raise ConfigurationError("The driver is missing: install memory-bouncer[postgres].") from exc
         self._writing = self.engine.execution_options(writing=True)
+        self._migrating = self._writing.execution_options(**kind.migrating)
         self._reading = self.engine.execution_options(**kind.reading)
         # Where one writer is let in at a time, the others poll; queueing here in order is faster and fairer.
         self._turn = threading.Lock() if kind.one_writer else None
@@ -163,7 +164,8 @@ class Database:
         config = Config()
         config.set_main_option("script_location", str(resource("alembic")))
         try:
-            with self._writing.connect() as connection:
+            with self._migrating.connect() as connection:
+                connection.detach()  # whatever it was told for the change of the schema ends with it
                 self._kind.take_turn_to_migrate(connection)
                 config.attributes["connection"] = connection
                 before = MigrationContext.configure(connection).get_current_revision()

@@ -17,6 +17,8 @@ class DatabaseKind(Protocol):
 
     one_writer: bool
     """Whether it lets one writer in at a time."""
+    migrating: dict[str, Any]
+    """Execution options of what changes the schema."""
     reading: dict[str, Any]
     """Execution options under which a transaction sees one snapshot."""
 
@@ -38,6 +40,7 @@ class Sqlite:
     """A file beside the service."""
 
     one_writer = True
+    migrating: dict[str, Any] = {"checks_references": False}  # noqa: RUF012
     reading: dict[str, Any] = {}  # noqa: RUF012 - the interface has it; every transaction sees a snapshot
 
     def open(self, url: URL, patience: float) -> Engine:
@@ -67,7 +70,10 @@ class Sqlite:
 
         @event.listens_for(engine, "begin")
         def _begin(connection: Connection) -> None:
-            writing = connection.get_execution_options().get("writing", False)
+            options = connection.get_execution_options()
+            writing = options.get("writing", False)
+            if not options.get("checks_references", True):
+                connection.exec_driver_sql("PRAGMA foreign_keys=OFF")  # heeded outside of a transaction only
             connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
         return engine
@@ -90,6 +96,7 @@ class Postgresql:
     """A server that replicas share. What writes is READ COMMITTED, and locks the project before it looks."""
 
     one_writer = False
+    migrating: dict[str, Any] = {}  # noqa: RUF012
     reading: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}  # noqa: RUF012
 
     def open(self, url: URL, patience: float) -> Engine:

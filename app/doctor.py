@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from app.agents import canary
 from app.agents.claude_code import launcher_command, tool_matcher
@@ -139,9 +140,14 @@ def _service(config: hook.Config) -> Finding:
         return Finding("Service", True, "not used: the level is gate")
     try:
         health, _ = hook.call_service(config, "GET", "/readyz", None, time.monotonic() + SECONDS)
-        hook.call_service(config, "GET", "/v1/reviews?count=1", None, time.monotonic() + SECONDS)
+        wanted = "/v1/policy?" + urlencode({"project": config.project})
+        hook.call_service(config, "GET", wanted, None, time.monotonic() + SECONDS)
     except hook.ServiceFailure as failure:
-        hint = f"{failure}. Start it with `bouncer serve`; where it wants a key, set MEMORY_BOUNCER_KEY."
+        hints = {
+            401: "It wants a key: set MEMORY_BOUNCER_KEY to yours. If it is set, it is wrong, expired or revoked.",
+            404: f"Your key is not bound to the project {config.project}.",
+        }
+        hint = f"{failure}. {hints.get(failure.status, 'Start it with `bouncer serve`.')}"
         return Finding("Service", False, hint)
     version = health.get("version")
     if version is None:

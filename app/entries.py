@@ -11,6 +11,7 @@ from sqlalchemy import Select, bindparam, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, or_
 
+from app.callers import Caller
 from app.cases import Twin
 from app.db import new_id
 from app.errors import NotFound
@@ -21,7 +22,7 @@ from app.schemas import Category, EntryIn, EntryOut, EntryRef, EntryStatus
 LIVE = (EntryStatus.PENDING.value, EntryStatus.STORED.value)
 KNOWN = (*LIVE, EntryStatus.UNCONFIRMED.value)
 
-_TWINS = select(*(ENTRY.c[name] for name in EntryRef.model_fields), ENTRY.c.session_id).where(
+_TWINS = select(*(ENTRY.c[name] for name in EntryRef.model_fields), ENTRY.c.key_id, ENTRY.c.session_id).where(
     ENTRY.c.project_id == bindparam("project_id"),
     ENTRY.c.text_hash == bindparam("text_hash"),
     text("status IN ('pending', 'stored', 'unconfirmed')"),
@@ -43,6 +44,7 @@ class Proposal:
     key: str | None
     store_id: str | None
     review_id: str
+    key_id: str
     session_id: str
     agent: str
     expires_at: datetime
@@ -74,7 +76,7 @@ def twin(session: Session, project_id: str, text_hash: str) -> Twin | None:
     row = min(found, key=lambda row: bool(row["status"] == EntryStatus.UNCONFIRMED), default=None)
     if row is None:
         return None
-    return Twin(EntryRef(**{name: row[name] for name in EntryRef.model_fields}), row["session_id"])
+    return Twin(EntryRef(**{name: row[name] for name in EntryRef.model_fields}), row["key_id"], row["session_id"])
 
 
 def named(session: Session, project_id: str, store: str, store_id: str | None, key: str | None) -> list[Entry]:
@@ -95,13 +97,13 @@ def named(session: Session, project_id: str, store: str, store_id: str | None, k
     return []
 
 
-def rival(session: Session, entry_id: str, session_id: str) -> EntryVersion | None:
-    """Another session's next version of the entry, approved and not yet reported."""
+def rival(session: Session, caller: Caller, entry_id: str, session_id: str) -> EntryVersion | None:
+    """Another session's, or another key's, next version of the entry, approved and not yet reported."""
     return session.execute(
         select(EntryVersion).where(
             col(EntryVersion.entry_id) == entry_id,
             col(EntryVersion.status) == EntryStatus.PENDING.value,
-            col(EntryVersion.session_id) != session_id,
+            or_(col(EntryVersion.session_id) != session_id, col(EntryVersion.key_id) != caller.key_id),
         )
     ).scalar_one_or_none()
 
@@ -123,6 +125,7 @@ def add(session: Session, project_id: str, proposal: Proposal, now: datetime) ->
             "store": proposal.store,
             "store_id": proposal.store_id,
             "review_id": proposal.review_id,
+            "key_id": proposal.key_id,
             "session_id": proposal.session_id,
             "agent": proposal.agent,
             "revision": revision,
@@ -134,7 +137,9 @@ def add(session: Session, project_id: str, proposal: Proposal, now: datetime) ->
     return entry_id, revision
 
 
-def add_stored(session: Session, project_id: str, given: EntryIn, text_hash: str, now: datetime) -> Entry:
+def add_stored(
+    session: Session, caller: Caller, project_id: str, given: EntryIn, text_hash: str, now: datetime
+) -> Entry:
     """An entry for a memory that is in its store already.
 
     Raises:
@@ -146,6 +151,7 @@ def add_stored(session: Session, project_id: str, given: EntryIn, text_hash: str
         category=given.category.value,
         status=EntryStatus.STORED.value,
         text_hash=text_hash,
+        key_id=caller.key_id,
         revision=next_revision(session, project_id),
         created_at=now,
         updated_at=now,
@@ -160,6 +166,7 @@ def renew(session: Session, entry: Entry, proposal: Proposal, now: datetime) -> 
     entry.status = EntryStatus.PENDING.value
     entry.category, entry.text = proposal.category.value, proposal.text
     entry.review_id = proposal.review_id
+    entry.key_id = proposal.key_id
     entry.session_id = proposal.session_id
     entry.agent = proposal.agent
     entry.store, entry.key, entry.store_id = proposal.store, proposal.key, proposal.store_id
@@ -176,6 +183,7 @@ def propose_version(session: Session, entry: Entry, proposal: Proposal, now: dat
         .where(
             col(EntryVersion.entry_id) == entry.id,
             col(EntryVersion.session_id) == proposal.session_id,
+            col(EntryVersion.key_id) == proposal.key_id,
             col(EntryVersion.status) == EntryStatus.PENDING.value,
         )
         .values(status=EntryStatus.UNCONFIRMED.value)
@@ -196,6 +204,7 @@ def propose_version(session: Session, entry: Entry, proposal: Proposal, now: dat
         key=proposal.key,
         store_id=proposal.store_id,
         review_id=proposal.review_id,
+        key_id=proposal.key_id,
         session_id=proposal.session_id,
         created_at=now,
         expires_at=proposal.expires_at,
@@ -270,6 +279,7 @@ def _apply(
         key=version.key or entry.key,
         store_id=store_id or version.store_id or entry.store_id,
         review_id=version.review_id,
+        key_id=version.key_id,
         session_id=version.session_id,
     )
 
@@ -293,6 +303,7 @@ def _keep_current(session: Session, entry: Entry) -> None:
                 key=entry.key,
                 store_id=entry.store_id,
                 review_id=entry.review_id,
+                key_id=entry.key_id,
                 session_id=entry.session_id,
                 created_at=entry.updated_at,
             )
@@ -379,13 +390,17 @@ def mark_deleted(
     return ids
 
 
-def project_of(session: Session, entry_id: str) -> str:
+def project_of(session: Session, caller: Caller, entry_id: str) -> str:
     """Id of the entry's project.
 
     Raises:
-        NotFound: there is no such entry.
+        NotFound: there is no such entry that the caller sees.
     """
-    project_id: str | None = session.execute(select(ENTRY.c.project_id).where(ENTRY.c.id == entry_id)).scalar()
+    project_id: str | None = session.execute(
+        select(ENTRY.c.project_id)
+        .join(Project, col(Project.id) == ENTRY.c.project_id)
+        .where(ENTRY.c.id == entry_id, caller.scope())
+    ).scalar()
     if project_id is None:
         raise NotFound("There is no entry with this id.")
     return project_id
@@ -407,13 +422,13 @@ def delete(session: Session, entry_id: str, now: datetime) -> None:
     session.flush()
 
 
-def get(session: Session, entry_id: str) -> EntryOut:
+def get(session: Session, caller: Caller, entry_id: str) -> EntryOut:
     """An entry by its id.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is none that the caller sees.
     """
-    row = session.execute(_with_project().where(col(Entry.id) == entry_id)).first()
+    row = session.execute(_with_project(caller).where(col(Entry.id) == entry_id)).first()
     if row is None:
         raise NotFound("There is no entry with this id.")
     return out(row[0], row[1])
@@ -421,6 +436,7 @@ def get(session: Session, entry_id: str) -> EntryOut:
 
 def page(
     session: Session,
+    caller: Caller,
     *,
     project_id: str | None,
     category: Category | None,
@@ -428,8 +444,8 @@ def page(
     before: str | None,
     count: int,
 ) -> list[EntryOut]:
-    """Entries made before the one with the id ``before``, newest first."""
-    query = _with_project().order_by(col(Entry.id).desc()).limit(count)
+    """Entries that the caller sees, made before the one with the id ``before``, newest first."""
+    query = _with_project(caller).order_by(col(Entry.id).desc()).limit(count)
     for column, value in ((Entry.project_id, project_id), (Entry.category, category), (Entry.status, status)):
         if value is not None:
             query = query.where(col(column) == str(value))
@@ -443,5 +459,7 @@ def out(entry: Entry, project: str) -> EntryOut:
     return EntryOut.model_validate(entry.model_dump(include=set(EntryOut.model_fields)) | {"project": project})
 
 
-def _with_project() -> Select[Entry, str]:
-    return select(Entry, col(Project.name)).join(Project, col(Project.id) == col(Entry.project_id))
+def _with_project(caller: Caller) -> Select[Entry, str]:
+    return (
+        select(Entry, col(Project.name)).join(Project, col(Project.id) == col(Entry.project_id)).where(caller.scope())
+    )

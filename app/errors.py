@@ -2,11 +2,13 @@
 
 BouncerError
 ├── Invalid            400  the request makes no sense
-├── Unauthorized       401  no key, or not the right one
+├── Unauthorized       401  no key, or not a good one
+├── Forbidden          403  the key's role does not include it
 ├── HostRefused        403  a Host or Origin that is not ours
 ├── NotModified        304
 ├── NotFound           404
 ├── Conflict           409  the same call id with another content, or a stale version
+├── TooManyRequests    429  too many wrong keys from one address
 ├── Unavailable        503  the database or the service cannot answer now
 └── ConfigurationError      refused at start; never reaches the wire
 """
@@ -35,10 +37,17 @@ class Invalid(BouncerError):
 
 
 class Unauthorized(BouncerError):
-    """The request does not bring the service's key."""
+    """The request brings no key, or one that is not good."""
 
     status = HTTPStatus.UNAUTHORIZED
     slug = "unauthorized"
+
+
+class Forbidden(BouncerError):
+    """The role of the caller's key does not include what is asked."""
+
+    status = HTTPStatus.FORBIDDEN
+    slug = "forbidden"
 
 
 class HostRefused(BouncerError):
@@ -71,6 +80,17 @@ class Conflict(BouncerError):
 
     status = HTTPStatus.CONFLICT
     slug = "conflict"
+
+
+class TooManyRequests(BouncerError):
+    """Too many wrong keys came from this address; carries after how many seconds the next is looked at."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+    slug = "too-many-requests"
+
+    def __init__(self, detail: str, retry_after_seconds: int) -> None:
+        super().__init__(detail)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class Unavailable(BouncerError):

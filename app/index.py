@@ -9,7 +9,8 @@ from hashlib import sha256
 
 from sqlalchemy.exc import IntegrityError
 
-from app import entries, gate, projects, reviews
+from app import audit_log, entries, gate, projects, reviews
+from app.callers import Caller
 from app.db import Database, utc_now
 from app.documents import Comparison, Documents
 from app.embeddings import Embedder
@@ -24,6 +25,7 @@ from app.schemas import (
     EntryHit,
     EntryIn,
     EntryOut,
+    EntryStatus,
     Level,
     ProjectOut,
     Reason,
@@ -40,15 +42,15 @@ class Index:
         self.embed = embedder.embed
         self.now = now
 
-    def report_stored(self, review_id: str, store_id: str | None) -> Review:
+    def report_stored(self, caller: Caller, review_id: str, store_id: str | None) -> Review:
         """The agent's tool has stored a review's text: its entry becomes `stored`.
 
         Raises:
-            NotFound: there is no such review.
+            NotFound: there is no such review that the caller sees.
         """
         now = self.now()
         with self.database.write() as session:
-            review = reviews.mark_stored(session, review_id, now)
+            review = reviews.mark_stored(session, caller, review_id, now)
             projects.lock(session, review.project_id)
             entry = entries.confirm(session, review.id, review.text_hash, store_id, now)
             if entry is not None and entry.version > 1:
@@ -56,28 +58,33 @@ class Index:
                 self.neighbourhood.replace(session, entry.id, vector)
             return review
 
-    def report_failed(self, review_id: str) -> Review:
+    def report_failed(self, caller: Caller, review_id: str) -> Review:
         """The agent's tool failed, or a person said no: what was pending for the review refuses nobody any more.
 
         Raises:
-            NotFound: there is no such review.
+            NotFound: there is no such review that the caller sees.
         """
         now = self.now()
         with self.database.write() as session:
-            review = reviews.decided(session, review_id)
+            review = reviews.decided(session, caller, review_id)
             projects.lock(session, review.project_id)
             entries.withdraw(session, review.id, now)
             return review
 
-    def approved(self, session_id: str, tool_call_id: str) -> list[Review]:
-        """The approved reviews of a tool call, in the order of its texts."""
+    def approved(self, caller: Caller, session_id: str, tool_call_id: str) -> list[Review]:
+        """The approved reviews of a tool call of the caller's, in the order of its texts."""
         with self.database.read() as session:
-            return reviews.approved(session, session_id, tool_call_id)
+            return reviews.approved(session, caller, session_id, tool_call_id)
 
-    def report_deleted(self, report: DeletedReport) -> list[str]:
-        """Items left a store by the agent's delete tool; ids of the entries that are `deleted` for it."""
+    def report_deleted(self, caller: Caller, report: DeletedReport) -> list[str]:
+        """Items left a store by the agent's delete tool; ids of the entries that are `deleted` for it.
+
+        Raises:
+            NotFound: the project is none of the caller's.
+        """
+        caller.check(report.project)
         with self.database.write() as session:
-            project = projects.find(session, report.project)
+            project = projects.find(session, caller, report.project)
             if project is None:
                 return []
             projects.lock(session, project.id)
@@ -91,12 +98,13 @@ class Index:
                 now=self.now(),
             )
 
-    def add_entry(self, entry: EntryIn) -> EntryOut:
+    def add_entry(self, caller: Caller, entry: EntryIn) -> EntryOut:
         """Index a memory that is already in a store.
 
         Raises:
             Conflict: the project has an entry of the same text, or a STATE entry already.
             Invalid: the text holds a secret.
+            NotFound: the project is none of the caller's.
         """
         if Reason.SECRET in gate.check(entry.text):
             raise Invalid("The text holds a secret; take it out first.")
@@ -104,44 +112,71 @@ class Index:
         vector = self.embed([entry.text])[0]
         try:
             with self.database.write() as session:
-                project = projects.locked(session, entry.project, now)
-                made = entries.add_stored(session, project.id, entry, gate.text_hash(entry.text), now)
+                project = projects.locked(session, caller, entry.project, now)
+                made = entries.add_stored(session, caller, project.id, entry, gate.text_hash(entry.text), now)
                 self.neighbourhood.add(session, project.id, Indexed(made.id, made.text, vector, made.revision))
                 return entries.out(made, project.name)
         except IntegrityError as exc:
             raise Conflict("The project has an entry of this text, or its one STATE entry, already.") from exc
 
-    def delete_entry(self, entry_id: str) -> None:
-        """Mark an entry deleted.
+    def delete_entry(self, caller: Caller, entry_id: str) -> None:
+        """Mark an entry deleted, by hand.
 
         Raises:
-            NotFound: there is no such entry.
+            NotFound: there is no such entry that the caller sees.
         """
+        now = self.now()
         with self.database.write() as session:
-            projects.lock(session, entries.project_of(session, entry_id))
-            entries.delete(session, entry_id, self.now())
+            projects.lock(session, entries.project_of(session, caller, entry_id))
+            former = entries.get(session, caller, entry_id)
+            if former.status is EntryStatus.DELETED:
+                return
+            entries.delete(session, entry_id, now)
+            audit_log.note(
+                session,
+                caller,
+                "entry.deleted",
+                entry_id,
+                now=now,
+                before={"project": former.project, "status": former.status},
+                after={"status": EntryStatus.DELETED},
+            )
 
-    def search(self, project_name: str, query: str, count: int) -> list[EntryHit]:
-        """The entries near a text, by vector and by words, nearest first."""
+    def search(self, caller: Caller, project_name: str, query: str, count: int) -> list[EntryHit]:
+        """The entries of a project near a text, by vector and by words, nearest first; none if it is foreign."""
         vector = self.embed([query])[0]
         with self.database.read() as session:
-            project = projects.find(session, project_name)
+            project = projects.find(session, caller, project_name)
             if project is None:
                 return []
             near = self.neighbourhood.shortlist(session, project, query, vector, count)[:count]
             return [
-                EntryHit(entry=entries.get(session, n.entry_id), similarity=n.similarity)
+                EntryHit(entry=entries.get(session, caller, n.entry_id), similarity=n.similarity)
                 for n in sorted(near, key=lambda n: -n.similarity)
             ]
 
-    def set_level(self, project_name: str, level: Level) -> ProjectOut:
-        """Set how far a project's candidates go; the project is made if it is new."""
+    def set_level(self, caller: Caller, project_name: str, level: Level) -> ProjectOut:
+        """Set how far a project's candidates go; the project is made if it is new.
+
+        Raises:
+            NotFound: it is none of the caller's.
+        """
+        now = self.now()
         with self.database.write() as session:
-            project = projects.ensure(session, project_name, self.now())
+            project = projects.locked(session, caller, project_name, now)
             projects.set_level(session, project.id, level)
+            audit_log.note(
+                session,
+                caller,
+                "project.level_set",
+                project.name,
+                now=now,
+                before={"level": project.level},
+                after={"level": level},
+            )
             return ProjectOut(name=project.name, level=level, created_at=project.created_at)
 
-    def put_documents(self, project_name: str, sent: list[DocumentIn]) -> DocumentsOut:
+    def put_documents(self, caller: Caller, project_name: str, sent: list[DocumentIn]) -> DocumentsOut:
         """Make the project's documents these; names those whose text is wanted.
 
         Equal hashes cost one look. Each text that is new is cut and embedded outside of any transaction, and kept in
@@ -150,46 +185,48 @@ class Index:
         Raises:
             Invalid: a text does not have the hash that came with it, or a path stands twice.
             Unavailable: the embeddings server does not answer, or others send documents; what was kept stays.
+            NotFound: the project is none of the caller's.
         """
+        caller.check(project_name)
         _check_documents(sent)
-        found = self._compare_documents(project_name, sent)
+        found = self._compare_documents(caller, project_name, sent)
         if found is None and not sent:
             return DocumentsOut(wanted=[], passages=0)
         if found is None or found.gone or found.back:
             with self.database.write() as session:
                 now = self.now()
-                self.documents.follow(session, projects.locked(session, project_name, now), sent, now)
+                self.documents.follow(session, projects.locked(session, caller, project_name, now), sent, now)
         for document in sent if found is None else found.lacking:
             if document.text is not None:
                 with self.documents.turn():
                     # Only now, since another agent may have sent the same while this one waited.
-                    found = self._compare_documents(project_name, sent)
+                    found = self._compare_documents(caller, project_name, sent)
                     if found is None or document in found.lacking:
-                        self._keep_document(project_name, document, document.text)
+                        self._keep_document(caller, project_name, document, document.text)
         with self.database.read() as session:
-            project = projects.find(session, project_name)
+            project = projects.find(session, caller, project_name)
             assert project is not None  # noqa: S101 - it is there, or was made above
             lacking = self.documents.compare(session, project.id, sent).lacking
             return DocumentsOut(
                 wanted=[document.path for document in lacking], passages=self.documents.count(session, project.id)
             )
 
-    def _compare_documents(self, project_name: str, sent: list[DocumentIn]) -> Comparison | None:
+    def _compare_documents(self, caller: Caller, project_name: str, sent: list[DocumentIn]) -> Comparison | None:
         """How the project's documents differ from those sent; None for a project that is new."""
         with self.database.read() as session:
-            project = projects.find(session, project_name)
+            project = projects.find(session, caller, project_name)
             return None if project is None else self.documents.compare(session, project.id, sent)
 
-    def _keep_document(self, project_name: str, document: DocumentIn, text: str) -> None:
+    def _keep_document(self, caller: Caller, project_name: str, document: DocumentIn, text: str) -> None:
         cuts = self.documents.cut(text)
         with self.database.write() as session:
             now = self.now()
-            self.documents.keep(session, projects.locked(session, project_name, now), document, cuts, now)
+            self.documents.keep(session, projects.locked(session, caller, project_name, now), document, cuts, now)
 
-    def documents_of(self, project_name: str) -> list[DocumentHeld]:
-        """The documents that a project's candidates are compared with, by path."""
+    def documents_of(self, caller: Caller, project_name: str) -> list[DocumentHeld]:
+        """The documents that a project's candidates are compared with, by path; none if the project is foreign."""
         with self.database.read() as session:
-            project = projects.find(session, project_name)
+            project = projects.find(session, caller, project_name)
             return self.documents.held(session, project.id) if project else []
 
 

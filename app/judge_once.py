@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from app.callers import LOCAL
 from app.db import new_id
 from app.errors import Invalid, Unavailable
 from app.logs import configure_logs
@@ -15,7 +16,6 @@ from app.settings import Settings
 from hooks import store_hygiene_gate as hook
 
 ANSWER_SECONDS = 30.0
-UNAUTHORIZED = 401
 
 
 def judge_once(text: str, *, project: str | None, url: str | None, settings: Settings) -> CallOut:
@@ -56,7 +56,11 @@ def judge_once(text: str, *, project: str | None, url: str | None, settings: Set
     try:
         return _ask(config, request)
     except hook.ServiceFailure as failure:
-        hint = "Set MEMORY_BOUNCER_KEY to its key." if failure.status == UNAUTHORIZED else "Is `bouncer serve` running?"
+        hints = {
+            401: "Set MEMORY_BOUNCER_KEY to your key.",
+            404: f"Your key is not bound to the project {request.project}.",
+        }
+        hint = hints.get(failure.status, "Is `bouncer serve` running?")
         if url is not None or failure.status:
             raise Unavailable(f"No verdict from {config.url}: {failure}. {hint}") from failure
     return asyncio.run(_judge_here(request, settings))
@@ -75,6 +79,6 @@ async def _judge_here(request: ReviewRequest, settings: Settings) -> CallOut:
     configure_logs("error")
     pipeline = build_pipeline(settings)
     try:
-        return await pipeline.review(request)
+        return await pipeline.review(LOCAL, request)
     finally:
         await pipeline.close()

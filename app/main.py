@@ -1,35 +1,38 @@
-"""Build the app: lifespan, routes, the guard of hosts and origins, and the one place where errors become answers."""
+"""Build the app: lifespan, routes, the door before them, and the one place where errors become answers."""
 
 import asyncio
 import contextlib
-import hmac
 from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
 
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import SecretStr
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import api, selfcheck
 from app.access import Access, route_of
 from app.census import Census
 from app.db import open_database, utc_now
+from app.door import Door, Doorkeeper
 from app.embeddings import Embedder, EndpointEmbedder, WordLlamaEmbedder
-from app.errors import BouncerError, ConfigurationError, HostRefused, NotModified, Unauthorized, Unavailable, problem
+from app.errors import (
+    BouncerError,
+    ConfigurationError,
+    NotModified,
+    TooManyRequests,
+    Unauthorized,
+    Unavailable,
+    problem,
+)
 from app.metrics import Metrics
 from app.pipeline import Pipeline
 from app.reviewers import Reviewer
 from app.settings import Settings, app_version
 
 SWEEP_SECONDS = 30.0
-OPEN_PATHS = frozenset({"/healthz", "/readyz"})
-LONGEST_BODY = 16 * 2**20
 PROBLEM_JSON = "application/problem+json"
 
 log = structlog.get_logger(__name__)
@@ -42,16 +45,20 @@ def build_app(settings: Settings) -> FastAPI:
         ConfigurationError: they cannot work.
     """
     pipeline = build_pipeline(settings)
+    doorkeeper = Doorkeeper(pipeline.index.database, settings)
+    doorkeeper.check()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        sweeper = asyncio.create_task(_sweep_for_ever(pipeline))
+        sweeper = asyncio.create_task(_sweep_for_ever(pipeline, doorkeeper))
         try:
             yield
         finally:
             sweeper.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await sweeper
+            with contextlib.suppress(BouncerError):
+                await asyncio.to_thread(doorkeeper.note_use)
             await pipeline.close()
 
     app = FastAPI(
@@ -64,13 +71,14 @@ def build_app(settings: Settings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.pipeline = pipeline
+    app.state.doorkeeper = doorkeeper
     for router in api.ROUTERS:
         app.include_router(router)
     app.add_exception_handler(BouncerError, _bouncer_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _unexpected_error)
-    app.add_middleware(Door, allowed=settings.allowed_hosts, key=settings.service_key)
+    app.add_middleware(Door, allowed=settings.allowed_hosts, keeper=doorkeeper, answer=_answer)
     app.add_middleware(Access, metrics=pipeline.metrics)
     return app
 
@@ -123,74 +131,26 @@ def build_model(settings: Settings) -> Reviewer | None:
     return AnthropicReviewer(settings)
 
 
-async def _sweep_for_ever(pipeline: Pipeline) -> None:
+async def _sweep_for_ever(pipeline: Pipeline, doorkeeper: Doorkeeper) -> None:
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         try:
             await asyncio.to_thread(pipeline.sweep)
+            await asyncio.to_thread(doorkeeper.note_use)
         except BouncerError as exc:
             log.warning("sweep.failed", problem=exc.slug)
 
 
-class Door:
-    """Refuses foreign host names (DNS rebinding), foreign pages (cross-site requests) and callers without the key."""
-
-    def __init__(self, app: ASGIApp, allowed: list[str], key: SecretStr | None) -> None:
-        self._app = app
-        self._allowed = frozenset(name.lower() for name in allowed)
-        self._key = key.get_secret_value().encode() if key else None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer it with a problem."""
-        fault = self._fault(scope) if scope["type"] == "http" else None
-        if fault is None:
-            await self._app(scope, _limited(receive), send)
-        else:
-            await _answer(fault, scope["path"])(scope, receive, send)
-
-    def _fault(self, scope: Scope) -> BouncerError | None:
-        headers = dict(reversed(scope["headers"]))
-        if "*" not in self._allowed:
-            if _host_name("//" + headers.get(b"host", b"").decode("latin-1")) not in self._allowed:
-                return HostRefused("This host name is not ours; MEMORY_BOUNCER_ALLOWED_HOSTS lists those that are.")
-            origin = headers.get(b"origin")
-            if origin is not None and _host_name(origin.decode("latin-1")) not in self._allowed:
-                return HostRefused("Requests from this origin are refused.")
-        if self._key is not None and scope["path"] not in OPEN_PATHS:
-            given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
-            if not hmac.compare_digest(given, self._key):
-                return Unauthorized("This service wants its key: set MEMORY_BOUNCER_KEY for the hook.")
-        return None
-
-
-def _limited(receive: Receive) -> Receive:
-    """The same messages, but no body longer than ``LONGEST_BODY`` is read into memory."""
-    size = 0
-
-    async def limited() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > LONGEST_BODY:
-            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request's body is too long.")
-        return message
-
-    return limited
-
-
-def _host_name(url: str) -> str:
-    try:
-        name = urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
-    return f"[{name}]" if ":" in name else name
-
-
 def _answer(error: BouncerError, path: str) -> Response:
+    headers = None
+    if isinstance(error, Unauthorized):
+        headers = {"WWW-Authenticate": "Bearer"}
+    elif isinstance(error, TooManyRequests):
+        headers = {"Retry-After": str(error.retry_after_seconds)}
     return JSONResponse(
         problem(error.status, error.slug, error.detail, path),
         status_code=error.status,
-        headers={"WWW-Authenticate": "Bearer"} if isinstance(error, Unauthorized) else None,
+        headers=headers,
         media_type=PROBLEM_JSON,
     )
 

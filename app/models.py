@@ -12,6 +12,9 @@ from app.db import UtcDateTime, Vector, VectorBytes, metadata, new_id
 LIVE = "status IN ('pending', 'stored')"
 LIVE_STATE = f"category = 'STATE' AND {LIVE}"
 
+# Stands where the id of a key would, for who needs none: whoever sits at the machine of a service without keys.
+LOCAL_KEY = "local"
+
 
 class Table(SQLModel):
     """Base of all tables."""
@@ -33,10 +36,11 @@ class Project(Table, table=True):
 class Call(Table, table=True):
     """A memory tool call, the unit of idempotency (owner: `reviews`). Open while its model is being asked."""
 
-    __table_args__ = (UniqueConstraint("session_id", "tool_call_id"),)
+    __table_args__ = (UniqueConstraint("key_id", "session_id", "tool_call_id"),)
 
     id: str = Field(default_factory=new_id, primary_key=True)
     project_id: str = Field(foreign_key="project.id", index=True)
+    key_id: str = LOCAL_KEY
     session_id: str
     tool_call_id: str
     request_hash: str
@@ -56,6 +60,7 @@ class Review(Table, table=True):
     id: str = Field(default_factory=new_id, primary_key=True)
     call_id: str = Field(foreign_key="call.id", index=True)
     project_id: str = Field(foreign_key="project.id")
+    key_id: str = LOCAL_KEY
     session_id: str
     tool_call_id: str
     position: int
@@ -139,6 +144,7 @@ class Entry(Table, table=True):
     store: str
     store_id: str | None = None
     review_id: str | None = None
+    key_id: str = LOCAL_KEY
     session_id: str | None = None
     agent: str | None = None
     revision: int
@@ -161,9 +167,48 @@ class EntryVersion(Table, table=True):
     key: str | None = None
     store_id: str | None = None
     review_id: str | None = None
+    key_id: str = LOCAL_KEY
     session_id: str | None = None
     created_at: datetime = Field(sa_type=UtcDateTime)
     expires_at: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
+
+
+class ApiKey(Table, table=True):
+    """A member's key (owner: `keys`): what it may do, and a keyed hash of its secret. A row is never removed.
+
+    ``former_hash`` is that of the secret before the last rotation, good until ``former_until``. ``pepper`` tells under
+    which server secret the hashes were made.
+    """
+
+    __tablename__ = "api_key"
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    name: str
+    role: str
+    projects: list[str] | None = Field(default=None, sa_type=JSON(none_as_null=True))
+    secret_hash: str = Field(repr=False)
+    former_hash: str | None = Field(default=None, repr=False)
+    former_until: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    pepper: str
+    created_by: str
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    expires_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    revoked_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    used_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class AuditEvent(Table, table=True):
+    """An administrative change (owner: `audit_log`). Triggers keep a line as it was written."""
+
+    __tablename__ = "audit_event"
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    at: datetime = Field(sa_type=UtcDateTime)
+    key_id: str
+    action: str
+    subject: str
+    before: dict[str, Any] | None = Field(default=None, sa_type=JSON(none_as_null=True))
+    after: dict[str, Any] | None = Field(default=None, sa_type=JSON(none_as_null=True))
 
 
 class EntryVector(Table, table=True):

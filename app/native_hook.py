@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from app.callers import Caller
 from app.index import Index
 from app.pipeline import Pipeline
 from app.schemas import FOR_A_PERSON, CallOut, Candidate, DeletedReport, Operation, ReviewRequest, Verdict
@@ -20,13 +21,17 @@ LONGEST_REASON = 1500
 UNREADABLE = "This memory was not reviewed: the call's arguments have no known form."
 
 
-async def answer(event: dict[str, Any], project: str | None, pipeline: Pipeline) -> dict[str, Any]:
+async def answer(caller: Caller, event: dict[str, Any], project: str | None, pipeline: Pipeline) -> dict[str, Any]:
     """The decision on a hook event, in the client's protocol; empty for no opinion. It never approves.
 
     Args:
+        caller: whose agent it is.
         event: the client's JSON, unchanged.
         project: the project's name; None takes it from the event's folder, which the service must then be able to see.
         pipeline: judges.
+
+    Raises:
+        NotFound: the project is none of the caller's.
     """
     tool, name = event.get("tool_name"), event.get("hook_event_name")
     if not isinstance(tool, str) or tool in LOCAL_TOOLS:
@@ -36,13 +41,15 @@ async def answer(event: dict[str, Any], project: str | None, pipeline: Pipeline)
         return {}
     named = project if project is not None else await asyncio.to_thread(_project, event)
     if name == "PreToolUse" and call.operation != "delete":
-        return await _before(event, call, named, pipeline)
+        return await _before(caller, event, call, named, pipeline)
     if name in ("PostToolUse", "PostToolUseFailure"):
-        await asyncio.to_thread(_after, event, call, named, pipeline.index)
+        await asyncio.to_thread(_after, caller, event, call, named, pipeline.index)
     return {}
 
 
-async def _before(event: dict[str, Any], call: hook.Call, project: str, pipeline: Pipeline) -> dict[str, Any]:
+async def _before(
+    caller: Caller, event: dict[str, Any], call: hook.Call, project: str, pipeline: Pipeline
+) -> dict[str, Any]:
     try:
         request = ReviewRequest(
             tool_call_id=_call_id(event),
@@ -59,7 +66,7 @@ async def _before(event: dict[str, Any], call: hook.Call, project: str, pipeline
         )
     except ValidationError:
         return _says(additionalContext=UNREADABLE)
-    return _decision(await pipeline.review(request))
+    return _decision(await pipeline.review(caller, request))
 
 
 def _decision(said: CallOut) -> dict[str, Any]:
@@ -76,28 +83,30 @@ def _decision(said: CallOut) -> dict[str, Any]:
     return _says(additionalContext=context) if context else {}
 
 
-def _after(event: dict[str, Any], call: hook.Call, project: str, index: Index) -> None:
+def _after(caller: Caller, event: dict[str, Any], call: hook.Call, project: str, index: Index) -> None:
     if call.operation == "delete":
         if event.get("hook_event_name") == "PostToolUse":
             index.report_deleted(
+                caller,
                 DeletedReport(
                     project=project,
                     store=call.store,
                     store_ids=[c.store_id for c in call.candidates if c.store_id],
                     keys=[c.key for c in call.candidates if c.key and not c.text],
                     texts=[c.text for c in call.candidates if c.text],
-                )
+                ),
             )
         return
-    approved = index.approved(_session(event), _call_id(event))
+    approved = index.approved(caller, _session(event), _call_id(event))
     ids = hook.reported_ids(event.get("tool_response"))
     taken = hook.keys_taken(event["tool_name"], event.get("tool_response"))
     for place, review in enumerate(approved):
         skipped = taken is not None and review.key not in taken
         if skipped or event.get("hook_event_name") == "PostToolUseFailure":
-            index.report_failed(review.id)
+            index.report_failed(caller, review.id)
         else:
-            index.report_stored(review.id, ids[place] if len(ids) == len(approved) else review.store_id or review.key)
+            store_id = ids[place] if len(ids) == len(approved) else review.store_id or review.key
+            index.report_stored(caller, review.id, store_id)
 
 
 def _says(**fields: str) -> dict[str, Any]:

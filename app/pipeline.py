@@ -17,6 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from app import budget, entries, gate, messages, policy, projects, reviews
+from app.callers import Caller
 from app.cases import Case, Draft, Outcome, Twin
 from app.db import Database, new_id, utc_now
 from app.embeddings import Embedder
@@ -89,21 +90,23 @@ class Pipeline:
         self._now = now
         self._lapsed = datetime.min.replace(tzinfo=UTC)
 
-    async def review(self, request: ReviewRequest) -> CallOut:
+    async def review(self, caller: Caller, request: ReviewRequest) -> CallOut:
         """Judge a call; the same call again gets the same answer, at no further cost.
 
         Raises:
+            NotFound: the project is none of the caller's.
             Conflict: the session used this tool call id for another content.
             Unavailable: the database does not answer, the same call is still being judged, or the service is stopping.
         """
+        caller.check(request.project)
         with self.in_flight.review(), self.metrics.in_flight.track_inprogress():
-            return await self._review(request)
+            return await self._review(caller, request)
 
-    async def _review(self, request: ReviewRequest) -> CallOut:
+    async def _review(self, caller: Caller, request: ReviewRequest) -> CallOut:
         give_up = asyncio.get_running_loop().time() + request.deadline_seconds
         while True:
             try:
-                answer = await asyncio.to_thread(self._without_model, request)
+                answer = await asyncio.to_thread(self._without_model, caller, request)
                 if isinstance(answer, Case):
                     answer = await self._with_model(answer, give_up)
             except IntegrityError:
@@ -169,29 +172,30 @@ class Pipeline:
 
     # --- stages ----------------------------------------------------------------------------------------------
 
-    def _without_model(self, request: ReviewRequest) -> CallOut | Case | None:
+    def _without_model(self, caller: Caller, request: ReviewRequest) -> CallOut | Case | None:
         """The answer, if none has to be paid for; the case, if the model is to be asked; None while it is asked."""
         now = self._now()
         self._let_lapse(now)
         if self._model is None:
-            return self._at_once(request, now)
+            return self._at_once(caller, request, now)
         with self._database.read() as session:
-            if (call := reviews.find_call(session, request)) is not None:
+            if (call := reviews.find_call(session, caller, request)) is not None:
                 return self._repeated(session, call)
-            case = self._look_around(session, projects.find(session, request.project), request, self._drafts(request))
+            project = projects.find(session, caller, request.project)
+            case = self._look_around(session, project, caller, request, self._drafts(request))
         if case.asks_model:
             return case
         self._judge_offline(case)
         return self._record(case)
 
-    def _at_once(self, request: ReviewRequest, now: datetime) -> CallOut | None:
+    def _at_once(self, caller: Caller, request: ReviewRequest, now: datetime) -> CallOut | None:
         """Look, judge and record in one transaction, where there is no model that one would have to wait for."""
         drafts = self._drafts(request)
         with self._database.write() as session:
-            if (call := reviews.find_call(session, request)) is not None:
+            if (call := reviews.find_call(session, caller, request)) is not None:
                 return self._repeated(session, call)
-            project = projects.locked(session, request.project, now)
-            case = self._look_around(session, project, request, drafts)
+            project = projects.locked(session, caller, request.project, now)
+            case = self._look_around(session, project, caller, request, drafts)
             self._judge_offline(case)
             answer = self._write_down(session, project, case, self._now())
         self._tell(answer.reviews, dry_run=request.dry_run)
@@ -236,34 +240,40 @@ class Pipeline:
         return Draft(candidate, text, gate.text_hash(text), reasons, self.index.embed([text])[0], brief)
 
     def _look_around(
-        self, session: Session, project: ProjectRow | None, request: ReviewRequest, drafts: list[Draft]
+        self,
+        session: Session,
+        project: ProjectRow | None,
+        caller: Caller,
+        request: ReviewRequest,
+        drafts: list[Draft],
     ) -> Case:
         level = (project.level if project else None) or self._settings.level
-        case = Case(request, new_id(), level, drafts, self._now())
+        case = Case(caller, request, new_id(), level, drafts, self._now())
         if level is Level.GATE:
             return case
         if project is not None:
             case.revision = project.revision
-            sent_back = reviews.sent_back(session, request.session_id, project.id)
+            sent_back = reviews.sent_back(session, caller, request.session_id, project.id)
             if request.operation is Operation.UPDATE or not can_update(request.store):
                 case.told = sent_back.told
             for draft in drafts:
                 if draft.gate:
                     continue
-                self._meet_neighbours(session, project, request, draft)
+                self._meet_neighbours(session, project, case, draft)
                 if self._is_worn_out(draft, sent_back.refused):
                     draft.judgement = Judgement(reviewer="gate", facts=None, fault=Fault.REPEATED_REFUSALS)
         if level is Level.MODEL:
             self._plan_model(session, case)
         return case
 
-    def _meet_neighbours(self, session: Session, project: ProjectRow, request: ReviewRequest, draft: Draft) -> None:
+    def _meet_neighbours(self, session: Session, project: ProjectRow, case: Case, draft: Draft) -> None:
+        request = case.request
         if request.operation is Operation.UPDATE:
             named = entries.named(session, project.id, request.store, draft.candidate.store_id, draft.candidate.key)
             draft.updates = frozenset(entry.id for entry in named)
             draft.replaces = named[0].id if len(named) == 1 else None
         draft.twin = entries.twin(session, project.id, draft.text_hash)
-        if draft.twin is not None and not _refuses(draft.twin, request, draft.replaces):
+        if draft.twin is not None and not _refuses(draft.twin, case, draft.replaces):
             draft.retries = draft.twin.entry.id
         near = self.index.neighbourhood.shortlist(
             session, project, draft.text, draft.vector, self._settings.neighbours, leave_out=draft.own
@@ -297,7 +307,7 @@ class Pipeline:
                 continue
             draft.cache_key = _cache_key(draft.brief, self._model)
             draft.judgement = draft.judgement or reviews.cached(session, draft.cache_key)
-            if draft.judgement is None and draft.twin and _refuses(draft.twin, case.request, draft.replaces):
+            if draft.judgement is None and draft.twin and _refuses(draft.twin, case, draft.replaces):
                 # An equal text is a duplicate without a reviewer; the decision is made again under the lock.
                 self._judge_draft_offline(draft)
         case.asks_model = any(draft.undecided for draft in case.drafts)
@@ -316,11 +326,12 @@ class Pipeline:
         now = self._now()
         lease = timedelta(seconds=case.request.deadline_seconds + LEASE_SECONDS)
         with self._database.write() as session:
-            if reviews.find_call(session, case.request) is not None:
+            if reviews.find_call(session, case.caller, case.request) is not None:
                 return False
-            project = projects.ensure(session, case.request.project, now)
+            project = projects.ensure(session, case.caller, case.request.project, now)
             reviews.add_call(
                 session,
+                case.caller,
                 case.request,
                 case.call_id,
                 project.id,
@@ -377,7 +388,8 @@ class Pipeline:
         now = self._now()
         self._let_lapse(now)
         with self._database.write() as session:
-            answer = self._write_down(session, projects.locked(session, case.request.project, now), case, now)
+            project = projects.locked(session, case.caller, case.request.project, now)
+            answer = self._write_down(session, project, case, now)
         self._tell(answer.reviews, dry_run=case.request.dry_run)
         return answer
 
@@ -385,7 +397,7 @@ class Pipeline:
         if case.opened:
             rows = reviews.of_call(session, case.call_id)
         else:
-            reviews.add_call(session, case.request, case.call_id, project.id, created_at=case.created_at)
+            reviews.add_call(session, case.caller, case.request, case.call_id, project.id, created_at=case.created_at)
             rows = self._undecided(project, case)
         outcomes = self._decide_all(session, project, case)
         # What a person decided while the model was thinking stands, and counts for the call like any other verdict.
@@ -424,7 +436,9 @@ class Pipeline:
 
     @staticmethod
     def _undecided(project: ProjectRow, case: Case) -> list[reviews.Row]:
-        return reviews.undecided(case.request, case.call_id, project.id, case.level, case.drafts, case.created_at)
+        return reviews.undecided(
+            case.caller, case.request, case.call_id, project.id, case.level, case.drafts, case.created_at
+        )
 
     @staticmethod
     def _settle(case: Case, draft: Draft, outcome: Outcome, row: reviews.Row, now: datetime) -> None:
@@ -466,7 +480,7 @@ class Pipeline:
         if project.revision != case.revision:
             draft.twin = entries.twin(session, project.id, draft.text_hash)
         known = draft.twin
-        if known is not None and _refuses(known, case.request, draft.replaces):
+        if known is not None and _refuses(known, case, draft.replaces):
             decision = Decision(verdict=Verdict.DUPLICATE, reasons=(Reason.DUPLICATE,))
             return Outcome(decision, entry=known.entry)
         draft.retries = known.entry.id if known is not None else None
@@ -529,7 +543,7 @@ class Pipeline:
         current = session.get_one(Entry, outcome.supersedes)
         expected = draft.candidate.expected_version
         if (expected is not None and expected != current.version) or entries.rival(
-            session, current.id, case.request.session_id
+            session, case.caller, current.id, case.request.session_id
         ):
             return Outcome(Decision(verdict=Verdict.UPDATE), entry=entries.reference(current))
         return outcome
@@ -555,6 +569,7 @@ class Pipeline:
             key=draft.brief.key,
             store_id=draft.candidate.store_id,
             review_id=row["id"],
+            key_id=case.caller.key_id,
             session_id=case.request.session_id,
             agent=case.request.agent,
             expires_at=now + timedelta(minutes=self._settings.pending_minutes),
@@ -605,11 +620,12 @@ def _held(fault: Fault | None) -> Outcome:
     return Outcome(Decision(verdict=Verdict.HELD), fault=fault)
 
 
-def _refuses(known: Twin, request: ReviewRequest, replaces: str | None) -> bool:
+def _refuses(known: Twin, case: Case, replaces: str | None) -> bool:
     """Whether an entry of equal text makes the candidate a duplicate rather than a retry or an update."""
     if known.entry.status is EntryStatus.UNCONFIRMED or known.entry.id == replaces:
         return False
-    return not (known.entry.status is EntryStatus.PENDING and known.session_id == request.session_id)
+    own = (known.key_id, known.session_id) == (case.caller.key_id, case.request.session_id)
+    return not (known.entry.status is EntryStatus.PENDING and own)
 
 
 def _category(draft: Draft) -> Category | None:

@@ -9,6 +9,7 @@ from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
+from app.callers import Caller
 from app.db import new_id
 from app.models import PROJECT
 from app.schemas import Level
@@ -52,15 +53,22 @@ _COUNT_DOCUMENTS_CHANGE = (
 )
 
 
-def find(session: Session, name: str) -> ProjectRow | None:
-    """The project of that name, or None."""
+def find(session: Session, caller: Caller, name: str) -> ProjectRow | None:
+    """The project of that name, or None if the caller sees none."""
+    if not caller.sees(name):
+        return None
     row = session.execute(_NAMED, {"project_name": name}).first()
     return None if row is None else _row(row)
 
 
-def ensure(session: Session, name: str, now: datetime) -> ProjectRow:
-    """The project of that name, made if it is new."""
-    if (known := find(session, name)) is not None:
+def ensure(session: Session, caller: Caller, name: str, now: datetime) -> ProjectRow:
+    """The project of that name, made if it is new.
+
+    Raises:
+        NotFound: it is none of the caller's.
+    """
+    caller.check(name)
+    if (known := find(session, caller, name)) is not None:
         return known
     try:
         with session.begin_nested():
@@ -71,7 +79,7 @@ def ensure(session: Session, name: str, now: datetime) -> ProjectRow:
             )
     except IntegrityError:
         pass  # another process made it at the same moment
-    made = find(session, name)
+    made = find(session, caller, name)
     assert made is not None  # noqa: S101 - it was inserted above, by us or by another
     return made
 
@@ -86,11 +94,16 @@ def get(session: Session, project_id: str) -> ProjectRow:
     return _row(session.execute(_WITH_ID, {"project_id": project_id}).one())
 
 
-def locked(session: Session, name: str, now: datetime) -> ProjectRow:
-    """The project of that name, made if it is new, and locked."""
+def locked(session: Session, caller: Caller, name: str, now: datetime) -> ProjectRow:
+    """The project of that name, made if it is new, and locked.
+
+    Raises:
+        NotFound: it is none of the caller's.
+    """
+    caller.check(name)
     row = session.execute(_NAMED_AND_LOCKED, {"project_name": name}).first()
     if row is None:
-        ensure(session, name, now)
+        ensure(session, caller, name, now)
         row = session.execute(_NAMED_AND_LOCKED, {"project_name": name}).one()
     return _row(row)
 

@@ -11,10 +11,11 @@ from sqlalchemy.engine import RowMapping
 from sqlmodel import Session, col
 
 from app import messages, policy
+from app.callers import Caller
 from app.cases import Draft, Outcome
 from app.db import new_id
 from app.errors import Conflict, NotFound
-from app.models import CALL, PROJECT, REVIEW, Call, Review
+from app.models import CALL, PROJECT, REVIEW, Call, Project, Review
 from app.schemas import Facts, Judgement, Level, ReviewOut, ReviewRequest, Usage, Verdict
 
 # A review as its columns; written and read without objects between, since every review passes here.
@@ -42,7 +43,9 @@ _BLANK: Row = {
 _SHOWN = [name for name in ReviewOut.model_fields if name in REVIEW.columns]
 
 _THE_CALL = select(CALL.c.id, CALL.c.project_id, CALL.c.request_hash, CALL.c.open_until).where(
-    CALL.c.session_id == bindparam("session_id"), CALL.c.tool_call_id == bindparam("tool_call_id")
+    CALL.c.key_id == bindparam("key_id"),
+    CALL.c.session_id == bindparam("session_id"),
+    CALL.c.tool_call_id == bindparam("tool_call_id"),
 )
 _ADD_CALL = insert(CALL)
 _ADD = insert(REVIEW)
@@ -52,6 +55,7 @@ _SENT_BACK = (
     select(REVIEW.c.verdict, REVIEW.c.entry_id, REVIEW.c.text)
     .where(
         REVIEW.c.session_id == bindparam("session_id"),
+        REVIEW.c.key_id == bindparam("key_id"),
         text("verdict IN ('update', 'rewrite', 'reject')"),
         REVIEW.c.project_id == bindparam("project_id"),
     )
@@ -87,13 +91,13 @@ def request_hash(request: ReviewRequest) -> str:
     return sha256(request.model_dump_json(exclude={"deadline_seconds"}).encode()).hexdigest()
 
 
-def find_call(session: Session, request: ReviewRequest) -> KnownCall | None:
-    """The call that this request repeats, or None.
+def find_call(session: Session, caller: Caller, request: ReviewRequest) -> KnownCall | None:
+    """The caller's own call that this request repeats, or None.
 
     Raises:
         Conflict: the session used this tool call id for another content.
     """
-    asked = {"session_id": request.session_id, "tool_call_id": request.tool_call_id}
+    asked = {"key_id": caller.key_id, "session_id": request.session_id, "tool_call_id": request.tool_call_id}
     row = session.execute(_THE_CALL, asked).first()
     if row is None:
         return None
@@ -104,6 +108,7 @@ def find_call(session: Session, request: ReviewRequest) -> KnownCall | None:
 
 def add_call(
     session: Session,
+    caller: Caller,
     request: ReviewRequest,
     call_id: str,
     project_id: str,
@@ -121,6 +126,7 @@ def add_call(
         {
             "id": call_id,
             "project_id": project_id,
+            "key_id": caller.key_id,
             "session_id": request.session_id,
             "tool_call_id": request.tool_call_id,
             "request_hash": request_hash(request),
@@ -131,7 +137,13 @@ def add_call(
 
 
 def undecided(
-    request: ReviewRequest, call_id: str, project_id: str, level: Level, drafts: list[Draft], created_at: datetime
+    caller: Caller,
+    request: ReviewRequest,
+    call_id: str,
+    project_id: str,
+    level: Level,
+    drafts: list[Draft],
+    created_at: datetime,
 ) -> list[Row]:
     """The reviews of a call's texts before anything is decided, in their order."""
     return [
@@ -140,6 +152,7 @@ def undecided(
             "id": new_id(),
             "call_id": call_id,
             "project_id": project_id,
+            "key_id": caller.key_id,
             "session_id": request.session_id,
             "tool_call_id": request.tool_call_id,
             "position": position,
@@ -187,14 +200,18 @@ def close_call(session: Session, call_id: str) -> None:
     session.execute(update(Call).where(col(Call.id) == call_id).values(open_until=None))
 
 
-def decided(session: Session, review_id: str) -> Review:
+def decided(session: Session, caller: Caller, review_id: str) -> Review:
     """A decided review.
 
     Raises:
-        NotFound: there is none with this id.
+        NotFound: there is none with this id that the caller sees.
     """
-    review = session.get(Review, review_id)
-    if review is None or review.verdict is None:
+    review: Review | None = session.execute(
+        select(Review)
+        .join(Project, col(Project.id) == col(Review.project_id))
+        .where(col(Review.id) == review_id, col(Review.verdict).is_not(None), caller.scope())
+    ).scalar_one_or_none()
+    if review is None:
         raise NotFound("There is no review with this id.")
     return review
 
@@ -211,33 +228,36 @@ def cached(session: Session, cache_key: str) -> Judgement | None:
     return Judgement(reviewer=row[1], facts=Facts.model_validate(row[0]), usage=Usage(model=row[2], prompt_hash=row[3]))
 
 
-def sent_back(session: Session, session_id: str, project_id: str) -> SentBack:
-    """What this session was last sent back with."""
-    rows = session.execute(_SENT_BACK, {"session_id": session_id, "project_id": project_id}).all()
+def sent_back(session: Session, caller: Caller, session_id: str, project_id: str) -> SentBack:
+    """What this session of the caller's was last sent back with."""
+    rows = session.execute(
+        _SENT_BACK, {"key_id": caller.key_id, "session_id": session_id, "project_id": project_id}
+    ).all()
     return SentBack(
         told=frozenset(entry_id for verdict, entry_id, _ in rows if verdict == Verdict.UPDATE and entry_id is not None),
         refused=[text for verdict, _, text in rows if verdict != Verdict.UPDATE],
     )
 
 
-def get(session: Session, review_id: str) -> ReviewOut:
+def get(session: Session, caller: Caller, review_id: str) -> ReviewOut:
     """A decided review by its id.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is none that the caller sees.
     """
-    row = session.execute(_DECIDED_REVIEWS.where(REVIEW.c.id == review_id)).mappings().first()
+    row = session.execute(_DECIDED_REVIEWS.where(REVIEW.c.id == review_id, caller.scope())).mappings().first()
     if row is None:
         raise NotFound("There is no review with this id.")
     return out(row, row["project_name"])
 
 
-def approved(session: Session, session_id: str, tool_call_id: str) -> list[Review]:
-    """The approved reviews of a tool call, in the order of its texts."""
+def approved(session: Session, caller: Caller, session_id: str, tool_call_id: str) -> list[Review]:
+    """The approved reviews of a tool call of the caller's, in the order of its texts."""
     return list(
         session.execute(
             select(Review)
             .where(
+                col(Review.key_id) == caller.key_id,
                 col(Review.session_id) == session_id,
                 col(Review.tool_call_id) == tool_call_id,
                 col(Review.verdict) == Verdict.APPROVE.value,
@@ -249,6 +269,7 @@ def approved(session: Session, session_id: str, tool_call_id: str) -> list[Revie
 
 def page(
     session: Session,
+    caller: Caller,
     *,
     project_id: str | None = None,
     session_id: str | None = None,
@@ -257,8 +278,8 @@ def page(
     before: str | None = None,
     count: int = 50,
 ) -> list[ReviewOut]:
-    """Decided reviews made before the one with the id ``before``, newest first."""
-    query = _DECIDED_REVIEWS.order_by(REVIEW.c.id.desc()).limit(count)
+    """Decided reviews that the caller sees, made before the one with the id ``before``, newest first."""
+    query = _DECIDED_REVIEWS.where(caller.scope()).order_by(REVIEW.c.id.desc()).limit(count)
     for column, value in (
         (REVIEW.c.project_id, project_id),
         (REVIEW.c.session_id, session_id),
@@ -339,13 +360,13 @@ def settle(
         row |= judgement.usage.model_dump()
 
 
-def mark_stored(session: Session, review_id: str, now: datetime) -> Review:
+def mark_stored(session: Session, caller: Caller, review_id: str, now: datetime) -> Review:
     """Note that the agent's tool has stored the review's text.
 
     Raises:
-        NotFound: there is no such review.
+        NotFound: there is no such review that the caller sees.
     """
-    review = decided(session, review_id)
+    review = decided(session, caller, review_id)
     review.stored_at = review.stored_at or now
     return review
 

@@ -1,7 +1,6 @@
-"""Listen: check the address, set up the logs, and run the app under uvicorn."""
+"""Listen: set up the logs, and run the app under uvicorn."""
 
 import errno
-import ipaddress
 import os
 import signal
 import socket
@@ -12,6 +11,7 @@ from types import FrameType
 
 import structlog
 import uvicorn
+from fastapi import FastAPI
 
 from app.errors import ConfigurationError
 from app.in_flight import InFlight
@@ -32,8 +32,8 @@ def run(settings: Settings, *, started: Callable[[str], None]) -> None:
     Raises:
         ConfigurationError: the address cannot be used, or the settings cannot work.
     """
-    check_exposure(settings)
     configure_logs(settings.log_level)
+    app = build_app(settings)  # before anybody can knock: it refuses to be exposed without a key
     listener = _listen(settings.host, settings.port)
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
@@ -44,7 +44,7 @@ def run(settings: Settings, *, started: Callable[[str], None]) -> None:
         log.warning("listening", url=url, version=app_version(), process=os.getpid())
         started(url)
 
-    _Server(settings, announce).run(sockets=[listener])
+    _Server(app, settings, announce).run(sockets=[listener])
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def serve_in_background(settings: Settings) -> Iterator[str]:
     """
     listener = _listen(settings.host, settings.port)
     ready = threading.Event()
-    server = _Server(settings, ready.set)
+    server = _Server(build_app(settings), settings, ready.set)
     thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
     thread.start()
     try:
@@ -67,34 +67,10 @@ def serve_in_background(settings: Settings) -> Iterator[str]:
         thread.join()
 
 
-def check_exposure(settings: Settings) -> None:
-    """Refuse to be reachable from other machines without a key.
-
-    Raises:
-        ConfigurationError: the address is not this machine's own and no key is set.
-    """
-    if settings.service_key is None and not is_loopback(settings.host):
-        raise ConfigurationError(
-            f"{settings.host} can be reached from other machines: set MEMORY_BOUNCER_SERVICE_KEY to a secret of at "
-            "least 24 characters (and MEMORY_BOUNCER_KEY to the same for the hooks), or listen on 127.0.0.1."
-        )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
 class _Server(uvicorn.Server):
     """Uvicorn, telling when it answers, and letting reviews end before it goes."""
 
-    def __init__(self, settings: Settings, announce: Callable[[], None]) -> None:
-        app = build_app(settings)
+    def __init__(self, app: FastAPI, settings: Settings, announce: Callable[[], None]) -> None:
         super().__init__(
             uvicorn.Config(
                 app,

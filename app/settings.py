@@ -1,5 +1,6 @@
 """Read the environment once, into one validated object; the only module that may look at it."""
 
+import ipaddress
 import os
 import re
 from functools import cache
@@ -8,11 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 import platformdirs
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from app.errors import ConfigurationError
 from app.schemas import Level
+from app.strength import weakness
 
 PORT = 8711
 
@@ -37,10 +39,9 @@ class Settings(BaseSettings):
         default=["127.0.0.1", "localhost", "[::1]"],
         description="Host names under which requests are accepted (JSON list); guards against DNS rebinding.",
     )
-    service_key: SecretStr | None = Field(
+    secret: SecretStr | None = Field(
         default=None,
-        min_length=24,
-        description="Secret that requests must bring as bearer token; needed to listen beyond this machine.",
+        description="Secret of the server, under which keys are hashed; needed once there are keys.",
     )
     level: Level = Field(
         default=Level.OFFLINE, description="Level of projects that have none of their own; model needs an opt-in."
@@ -82,6 +83,23 @@ class Settings(BaseSettings):
         description="How long reviews under way may take when the service is told to stop; then they are held.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @field_validator("secret")
+    @classmethod
+    def _strong(cls, secret: SecretStr | None) -> SecretStr | None:
+        if secret is not None and (fault := weakness(secret.get_secret_value())) is not None:
+            raise ValueError(f"{fault}; make one with `openssl rand -hex 32`")
+        return secret
+
+    @property
+    def exposed(self) -> bool:
+        """Whether other machines can reach the address that is listened on."""
+        if self.host == "localhost":
+            return False
+        try:
+            return not ipaddress.ip_address(self.host.strip("[]")).is_loopback
+        except ValueError:
+            return True
 
     @property
     def resolved_database_url(self) -> str:

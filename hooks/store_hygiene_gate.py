@@ -1712,6 +1712,8 @@ def journal_flush(config: Config, seconds: float) -> tuple[int, int]:
         try:
             _flush_call(config, entries, end)
         except ServiceFailure as failure:
+            if failure.status in (403, 404):
+                continue  # this project is none of the key's; others may be
             if failure.status not in (400, 409, 413, 422):
                 break
             journal_mark(config, entries, "flushed", str(failure))

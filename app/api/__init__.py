@@ -1,6 +1,6 @@
 """JSON routes, one module for each thing: parse, call, return."""
 
-from app.api import documents, entries, operation, projects, reviews
+from app.api import documents, entries, keys, operation, projects, reviews
 
 # A name of a project takes in slashes: what stands below a project comes first.
-ROUTERS = (operation.router, reviews.router, entries.router, documents.router, projects.router)
+ROUTERS = (operation.router, reviews.router, entries.router, documents.router, projects.router, keys.router)

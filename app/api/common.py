@@ -6,15 +6,17 @@ from fastapi import Path, Query
 from sqlmodel import Session
 
 from app import projects
+from app.callers import Caller
 from app.schemas import Name, Problem
 
 PROBLEMS = {
     400: "The request makes no sense.",
-    401: "The service's key is missing.",
-    403: "The host or origin is refused.",
+    401: "There is no key, or no good one.",
+    403: "The host or origin is refused, or the role of the caller's key does not include this.",
     404: "There is no such thing.",
     409: "The request contradicts what is stored.",
     413: "The body is too long.",
+    429: "Too many wrong keys came from this address.",
     422: "The request does not have the declared form.",
     503: "The service cannot answer now.",
 }
@@ -28,7 +30,8 @@ def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
 
 UNKNOWN = ""
 
-Id = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[0-9a-zA-Z_-]+$")]
+ID = r"^[0-9a-zA-Z_-]+$"
+Id = Annotated[str, Path(min_length=1, max_length=64, pattern=ID)]
 Count = Annotated[int, Query(ge=1, le=200, description="Most items in the answer.")]
 ProjectPath = Annotated[
     Name,
@@ -37,13 +40,17 @@ ProjectPath = Annotated[
         pattern=r"^[^\n]+$",
     ),
 ]
-Before = Annotated[str | None, Query(max_length=64, description="Cursor: the `next` of the page before.")]
+Before = Annotated[str | None, Query(max_length=64, pattern=ID, description="Cursor: the `next` of the page before.")]
 ProjectName = Annotated[Name | None, Query(description="Only this project's.")]
 
 
-def project_id(session: Session, name: str | None) -> str | None:
-    """Id of the named project: None if none is named, UNKNOWN if there is no such project."""
+# What any route may answer whose caller needs a key.
+ANYWHERE = (401, 403, 422, 429, 503)
+
+
+def project_id(session: Session, caller: Caller, name: str | None) -> str | None:
+    """Id of the named project: None if none is named, UNKNOWN if the caller sees none of this name."""
     if name is None:
         return None
-    known = projects.find(session, name)
+    known = projects.find(session, caller, name)
     return known.id if known else UNKNOWN

@@ -7,8 +7,8 @@ from fastapi.routing import APIRoute
 from starlette.routing import Match
 from starlette.types import Scope
 
-from app.api.common import ProjectPath, problems
-from app.deps import PipelineDep
+from app.api.common import ANYWHERE, ProjectPath, problems
+from app.deps import PipelineDep, Proposer, Reader
 from app.schemas import DocumentsHeld, DocumentsIn, DocumentsOut
 
 
@@ -26,16 +26,16 @@ class BelowProject(APIRoute):
         return super().matches(scope) if last == self.path.rpartition("/")[2] else (Match.NONE, {})
 
 
-router = APIRouter(route_class=BelowProject, tags=["projects"], responses=problems(401, 403, 422, 503))
+router = APIRouter(route_class=BelowProject, tags=["projects"], responses=problems(*ANYWHERE))
 
 
 @router.put("/v1/projects/{project:path}/documents", responses=problems(400, 404, 413))
-def put_documents(project: ProjectPath, sent: DocumentsIn, pipeline: PipelineDep) -> DocumentsOut:
+def put_documents(caller: Proposer, project: ProjectPath, sent: DocumentsIn, pipeline: PipelineDep) -> DocumentsOut:
     """Make the project's documents these. Hashes alone suffice for known texts; the answer names those wanted."""
-    return pipeline.index.put_documents(project, sent.documents)
+    return pipeline.index.put_documents(caller, project, sent.documents)
 
 
 @router.get("/v1/projects/{project:path}/documents", responses=problems(400, 404))
-def get_documents(project: ProjectPath, pipeline: PipelineDep) -> DocumentsHeld:
+def get_documents(caller: Reader, project: ProjectPath, pipeline: PipelineDep) -> DocumentsHeld:
     """The documents that the project's candidates are compared with; none for a project that is not known."""
-    return DocumentsHeld(documents=pipeline.index.documents_of(project))
+    return DocumentsHeld(documents=pipeline.index.documents_of(caller, project))

@@ -6,16 +6,21 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Response
 
 from app import gate, projects
-from app.api.common import ProjectPath, problems
-from app.deps import PipelineDep, SettingsDep
+from app.api.common import ANYWHERE, ProjectPath, problems
+from app.deps import Administrator, PipelineDep, Reader, SettingsDep
 from app.errors import NotModified
 from app.schemas import Name, PolicyOut, ProjectIn, ProjectOut
 
-router = APIRouter(responses=problems(401, 403, 422, 503))
+router = APIRouter(responses=problems(*ANYWHERE))
 
 
-@router.get("/v1/policy", tags=["policy"], responses={304: {"description": "Unchanged since the given ETag."}})
+@router.get(
+    "/v1/policy",
+    tags=["policy"],
+    responses={304: {"description": "Unchanged since the given ETag."}, **problems(404)},
+)
 def get_policy(
+    caller: Reader,
     pipeline: PipelineDep,
     settings: SettingsDep,
     response: Response,
@@ -23,8 +28,9 @@ def get_policy(
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> PolicyOut:
     """What a hook needs to know of a project's policy; an ETag spares the repeated answer."""
+    caller.check(project)
     with pipeline.index.database.read() as session:
-        known = projects.find(session, project)
+        known = projects.find(session, caller, project)
     policy = PolicyOut(
         project=project,
         level=(known.level if known else None) or settings.level,
@@ -40,6 +46,6 @@ def get_policy(
 
 
 @router.put("/v1/projects/{project:path}", tags=["projects"], responses=problems(400, 404, 413))
-def put_project(project: ProjectPath, change: ProjectIn, pipeline: PipelineDep) -> ProjectOut:
+def put_project(caller: Administrator, project: ProjectPath, change: ProjectIn, pipeline: PipelineDep) -> ProjectOut:
     """Set a project's level: `gate`, `offline`, or `model` (the opt-in to the paid second model)."""
-    return pipeline.index.set_level(project, change.level)
+    return pipeline.index.set_level(caller, project, change.level)

@@ -10,6 +10,7 @@ from app.cli.console import err, out
 from app.cli.documents import docs
 from app.cli.journal import journal
 from app.cli.judging import check, demo, evaluate, serve
+from app.cli.keys import audit_log, keys
 from app.cli.operation import backup, restore
 from app.errors import BouncerError
 from app.settings import app_version
@@ -24,8 +25,10 @@ app = typer.Typer(
 for command in (serve, demo, check, init, uninstall, doctor, backup, restore):
     app.command()(command)
 app.command(name="eval")(evaluate)
+app.command(name="audit-log")(audit_log)
 app.add_typer(journal, name="journal")
 app.add_typer(docs, name="docs")
+app.add_typer(keys, name="keys")
 
 
 @app.callback(invoke_without_command=True)

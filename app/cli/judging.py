@@ -15,7 +15,7 @@ from app.settings import app_version, load_settings
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="Address to listen on; beyond this machine only with a key.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; beyond this machine only with keys.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Folder of the SQLite database.")] = None,
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 
+from app.callers import LOCAL
 from app.db import new_id, open_database
 from app.embeddings import Embedder
 from app.errors import Conflict
@@ -82,7 +83,7 @@ async def _judge_all(pipeline: Pipeline, cases: list[Labelled], progress: Callab
     async def judge(case: Labelled) -> Judged:
         async with places:
             await asyncio.to_thread(furnish, pipeline, case)
-            answer = await pipeline.review(request_for(case))
+            answer = await pipeline.review(LOCAL, request_for(case))
             progress()
             return _judged(case, answer.reviews[0])
 
@@ -112,7 +113,7 @@ def furnish(pipeline: Pipeline, case: Labelled) -> None:
     name = project_name(case)
     for entry in case.entries:
         try:
-            pipeline.index.add_entry(EntryIn(project=name, category=entry.category, text=entry.text))
+            pipeline.index.add_entry(LOCAL, EntryIn(project=name, category=entry.category, text=entry.text))
         except Conflict:
             continue  # a second run over the same database
     by_path: dict[str, str] = {}
@@ -120,6 +121,7 @@ def furnish(pipeline: Pipeline, case: Labelled) -> None:
         by_path[passage.path] = by_path.get(passage.path, "") + f"## {passage.heading}\n\n{passage.text}\n\n"
     if by_path:
         pipeline.index.put_documents(
+            LOCAL,
             name,
             [
                 DocumentIn(path=path, sha256=sha256(text.encode()).hexdigest(), text=text)

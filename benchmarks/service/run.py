@@ -32,6 +32,7 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 from app import entries, gate, projects  # noqa: E402
+from app.callers import LOCAL  # noqa: E402
 from app.db import open_database, utc_now  # noqa: E402
 from app.embeddings import WordLlamaEmbedder  # noqa: E402
 from app.neighbours import Indexed, Neighbourhood  # noqa: E402
@@ -126,10 +127,10 @@ def fill(settings: Settings, texts: Texts, number: int) -> None:
     neighbourhood = Neighbourhood(embedder)
     with database.write() as session:
         neighbourhood.check_space(session)
-        project = projects.ensure(session, PROJECT, utc_now())
+        project = projects.ensure(session, LOCAL, PROJECT, utc_now())
         for _ in range(number):
             given = EntryIn(project=PROJECT, category=Category.RULE, text=texts.new(), store="memory")
-            entry = entries.add_stored(session, project.id, given, gate.text_hash(given.text), utc_now())
+            entry = entries.add_stored(session, LOCAL, project.id, given, gate.text_hash(given.text), utc_now())
             vector = embedder.embed([entry.text])[0]
             neighbourhood.add(session, project.id, Indexed(entry.id, entry.text, vector, entry.revision))
             session.expunge(entry)

@@ -16,6 +16,7 @@ import numpy as np
 from rich.progress import track
 from sqlmodel import Session
 
+from app.callers import LOCAL
 from app.db import Database
 from app.embeddings import Embedder, EndpointEmbedder, WordLlamaEmbedder
 from app.errors import Conflict, Invalid
@@ -50,7 +51,7 @@ def fill(index: Index, pairs: Sequence[Labelled], others: Sequence[str]) -> dict
     ids: dict[str, str] = {}
     for text in track([*(pair.entries[0].text for pair in pairs), *others], description="Storing"):
         try:
-            entry = index.add_entry(EntryIn(project=PROJECT, category=Category.RULE, text=text[:4000]))
+            entry = index.add_entry(LOCAL, EntryIn(project=PROJECT, category=Category.RULE, text=text[:4000]))
         except (Conflict, Invalid):
             continue  # the same text in another case, or one that looks like a secret
         ids[text] = entry.id
@@ -71,7 +72,7 @@ def measure(embedder: Embedder, cases: Sequence[Labelled]) -> None:
             index.neighbourhood.check_space(session)
         ids = fill(index, pairs, others)
         with database.read() as session:
-            project = find(session, PROJECT)
+            project = find(session, LOCAL, PROJECT)
             assert project is not None
             _report(session, project, index, embedder, [pair for pair in pairs if pair.entries[0].text in ids], ids)
         database.close()

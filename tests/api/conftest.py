@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.http_service import http_service
 from tests.support.postgres import Postgres
+from tests.support.team import Team, team
 
 _projects = itertools.count(1)
 
@@ -21,6 +22,17 @@ def http(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             server: Postgres = request.getfixturevalue("postgres")
             settings["database_url"] = stack.enter_context(server.database())
         yield stack.enter_context(http_service(tmp_path_factory.mktemp("service"), **settings))
+
+
+@pytest.fixture(scope="session", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def keyed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
+    """A service that wants keys."""
+    with ExitStack() as stack:
+        settings = {}
+        if request.param == "postgresql":
+            server: Postgres = request.getfixturevalue("postgres")
+            settings["database_url"] = stack.enter_context(server.database())
+        yield stack.enter_context(team(tmp_path_factory.mktemp("keyed"), **settings))
 
 
 @pytest.fixture

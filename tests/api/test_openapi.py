@@ -1,5 +1,6 @@
 """The description is true: it accepts what it allows, refuses what it forbids, and answers as it declares."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -10,39 +11,50 @@ from schemathesis import GenerationMode
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from app import door
 from tests.support.http_service import call
 from tests.support.pipelines import GOOD
+from tests.support.team import Team, bearer
 
 REFUSALS = ["400", "404", "405", "409", "413", "422"]
-# A form cannot say that a hash is its text's, or that no secret stands in a text.
-MEANING_MATTERS = ("/v1/projects/{project}/documents", "/v1/entries")
+# A form cannot say that a hash is its text's, that no secret stands in a text, or that an admin's key is unbound.
+MEANING_MATTERS = ("/v1/projects/{project}/documents", "/v1/entries", "/v1/keys")
 
 
 @pytest.fixture(scope="session")
-def described(http: httpx.Client) -> schemathesis.BaseSchema:
-    """The description as the running service gives it."""
-    http.post("/v1/reviews", json=call(GOOD[0], project="described"))
+def described(keyed: Team) -> Iterator[schemathesis.BaseSchema]:
+    """The description as a running service gives it that wants keys; asked with an admin's, and patient with others."""
+    header = bearer(keyed.root["key"])
+    keyed.anybody.post("/v1/reviews", json=call(GOOD[0], project="described"), headers=header)
     refusals = {"negative_data_rejection": {"expected-statuses": REFUSALS}}
-    config = schemathesis.config.SchemathesisConfig.from_dict({"checks": refusals})
-    return schemathesis.openapi.from_url(f"{http.base_url}/openapi.json", config=config)
+    config = schemathesis.config.SchemathesisConfig.from_dict(
+        {"checks": refusals, "generation": {"with-security-parameters": False}}
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(door, "WRONG_KEYS_ALLOWED", 10**6)
+        yield schemathesis.openapi.from_url(f"{keyed.anybody.base_url}/openapi.json", config=config, headers=header)
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_every_answer_is_one_that_the_description_declares(
-    described: schemathesis.BaseSchema, subtests: pytest.Subtests, mode: GenerationMode
+    described: schemathesis.BaseSchema, keyed: Team, subtests: pytest.Subtests, mode: GenerationMode
 ) -> None:
     for result in described.get_all_operations():
         assert isinstance(result, Ok)
         operation = result.ok()
-        if mode is GenerationMode.NEGATIVE and not operation.path.startswith("/v1/"):
+        if mode is GenerationMode.NEGATIVE and not operation.path not in door.OPEN_PATHS:
             continue  # it takes nothing that could be wrong
         with subtests.test(operation.label):
-            given(case=operation.as_strategy(generation_mode=mode))(_answer_is_declared)()
 
+            @given(case=operation.as_strategy(generation_mode=mode))
+            @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+            def answer_is_declared(case: schemathesis.Case[Any]) -> None:
+                case.call_and_validate(
+                    headers=bearer(keyed.root["key"]),
+                    excluded_checks=[positive_data_acceptance] if case.path in MEANING_MATTERS else [],
+                )
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-def _answer_is_declared(case: schemathesis.Case[Any]) -> None:
-    case.call_and_validate(excluded_checks=[positive_data_acceptance] if case.path in MEANING_MATTERS else [])
+            answer_is_declared()
 
 
 def test_nothing_of_the_interface_is_left_undescribed(http: httpx.Client) -> None:
@@ -70,3 +82,11 @@ def test_no_server_error_is_expected(http: httpx.Client) -> None:
         for status in operation["responses"]
     }
     assert "500" not in declared
+
+
+def test_what_wants_a_key_says_so_and_nothing_else_does(keyed: Team) -> None:
+    description = keyed.anybody.get("/openapi.json", headers=bearer(keyed.root["key"])).json()
+    assert description["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    for path, operations in description["paths"].items():
+        for operation in operations.values():
+            assert operation.get("security") == ([{"key": []}] if path not in door.OPEN_PATHS else None), path

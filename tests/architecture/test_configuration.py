@@ -92,7 +92,7 @@ def test_a_variable_that_is_set_to_nothing_counts_as_not_set(monkeypatch: pytest
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("PORT", "xyzzy"), ("SERVICE_KEY", "xyzzy"), ("ALLOWED_HOSTS", "xyzzy"), ("LEVEL", "xyzzy"), ("PORT", "70000")],
+    [("PORT", "xyzzy"), ("SECRET", "xyzzy"), ("ALLOWED_HOSTS", "xyzzy"), ("LEVEL", "xyzzy"), ("PORT", "70000")],
 )
 def test_an_unusable_value_is_named_and_not_shown(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(f"MEMORY_BOUNCER_{name}", value)

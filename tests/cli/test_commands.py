@@ -4,43 +4,21 @@ import json
 import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from app.settings import app_version
+from tests.support.commands import SECONDS, bouncer, complaint
 from tests.support.memories import MIGRATIONS
 from tests.support.pipelines import GOOD, SLOP
 from tests.support.service import Service, running_service
 
-SECONDS = 60
-
-
-def bouncer(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own, on a wide terminal without colours."""
-    return subprocess.run(
-        [sys.executable, "-c", "from app.cli import main; main()", *arguments],
-        input=stdin,
-        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **environment},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-
-
-def complaint(done: subprocess.CompletedProcess[str]) -> str:
-    """The one line on stderr of a command that could not do its work."""
-    assert done.returncode == 2, done
-    (line,) = done.stderr.strip().splitlines()
-    assert line.startswith("bouncer: ")
-    return line
-
 
 def test_version_and_help() -> None:
     assert bouncer("--version").stdout.strip() == f"memory-bouncer {app_version()}"
-    for command in ("serve", "check", "demo", "init", "uninstall", "doctor", "journal", "docs", "eval"):
+    commands = ("serve", "check", "demo", "init", "uninstall", "doctor", "journal", "docs", "eval", "keys", "audit-log")
+    for command in commands:
         done = bouncer(command, "--help")
         assert (done.returncode, f"bouncer {command}" in done.stdout) == (0, True), command
 
@@ -94,10 +72,6 @@ def test_a_port_that_is_taken_is_named() -> None:
     assert "--port" in line
 
 
-def test_it_does_not_listen_beyond_the_machine_without_a_key() -> None:
-    assert "MEMORY_BOUNCER_SERVICE_KEY" in complaint(bouncer("serve", "--host", "0.0.0.0", "--port", "0"))
-
-
 def test_a_data_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
@@ -123,15 +97,6 @@ def test_a_model_without_a_known_price_refuses_to_start() -> None:
         )
     )
     assert "claude-unheard-of" in line
-
-
-def test_the_service_with_a_key_wants_it(tmp_path: Path) -> None:
-    key = "a-key-of-more-than-24-characters"
-    with running_service(tmp_path, {"MEMORY_BOUNCER_SERVICE_KEY": key}) as service:
-        refused = bouncer("check", GOOD[0], "--url", service.url)
-        asked = bouncer("check", GOOD[0], "--url", service.url, MEMORY_BOUNCER_KEY=key)
-    assert "key" in complaint(refused)
-    assert asked.returncode == 0
 
 
 def test_the_demo_turns_slop_away_and_lets_the_rule_in() -> None:

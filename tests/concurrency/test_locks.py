@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from app import budget, entries, projects
+from app.callers import LOCAL
 from app.models import Call
 from app.schemas import Category, EntryIn
 from tests.support.http_service import call, http_service
@@ -38,7 +39,7 @@ def until_somebody_waits(bench: Bench) -> None:
 def test_a_reservation_that_lapses_while_it_is_settled_is_freed_once(bench: Bench) -> None:
     now = bench.clock()
     with bench.database.write() as session:
-        project = projects.ensure(session, PROJECT, now)
+        project = projects.ensure(session, LOCAL, PROJECT, now)
         session.add(
             Call(id="c", project_id=project.id, session_id="s", tool_call_id="c", request_hash="", created_at=now)
         )
@@ -62,7 +63,7 @@ def test_deleting_an_entry_waits_its_turn_instead_of_blocking_who_holds_the_proj
     entry = bench.index.add_entry(EntryIn(project=PROJECT, category=Category.RULE, text=GOOD[0]))
     with ThreadPoolExecutor(1) as pool:
         with bench.database.write() as session:
-            project = projects.locked(session, PROJECT, bench.clock())
+            project = projects.locked(session, LOCAL, PROJECT, bench.clock())
             deleted = pool.submit(bench.index.delete_entry, entry.id)
             until_somebody_waits(bench)
             entries.delete(session, entry.id, bench.clock())
@@ -76,7 +77,7 @@ def test_a_call_can_be_written_down_while_its_project_is_locked(bench: Bench) ->
     """A reference to the project is no change of its entries."""
     now = bench.clock()
     with bench.database.write() as session:
-        project = projects.ensure(session, PROJECT, now)
+        project = projects.ensure(session, LOCAL, PROJECT, now)
     with bench.database.write() as holder:
         projects.lock(holder, project.id)
         with bench.database.write() as session:
@@ -88,12 +89,12 @@ def test_a_call_can_be_written_down_while_its_project_is_locked(bench: Bench) ->
 
 def test_a_reader_keeps_its_snapshot(bench: Bench) -> None:
     with bench.database.write() as session:
-        project = projects.ensure(session, PROJECT, bench.clock())
+        project = projects.ensure(session, LOCAL, PROJECT, bench.clock())
     with bench.database.read() as session:
         before = projects.get(session, project.id)
         bench.index.add_entry(EntryIn(project=PROJECT, category=Category.RULE, text=GOOD[0]))
         assert projects.get(session, project.id) == before
-        assert entries.page(session, project_id=None, category=None, status=None, before=None, count=9) == []
+        assert entries.page(session, LOCAL, project_id=None, category=None, status=None, before=None, count=9) == []
 
 
 def test_a_project_that_stays_locked_is_told_and_others_go_on(tmp_path: Path, postgres_url: str) -> None:

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from app.backup import backup, restore
+from app.callers import LOCAL
 from app.db import Database
 from app.errors import BouncerError, ConfigurationError, Conflict, Invalid, NotFound
 from app.main import build_pipeline
@@ -46,14 +47,14 @@ def filled(tmp_path: Path) -> Settings:
 
 
 def _add(pipeline: Any, text: str) -> None:
-    pipeline.index.add_entry(EntryIn(project="p", category=Category.RULE, text=text))
+    pipeline.index.add_entry(LOCAL, EntryIn(project="p", category=Category.RULE, text=text))
 
 
 def texts(settings: Settings) -> set[str]:
     """What the database holds, through the service's own code."""
     pipeline = build_pipeline(settings)
     try:
-        return {hit.entry.text for hit in pipeline.index.search("p", "payment migrations", 8)}
+        return {hit.entry.text for hit in pipeline.index.search(LOCAL, "p", "payment migrations", 8)}
     finally:
         pipeline.index.database.close()
 

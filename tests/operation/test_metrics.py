@@ -11,6 +11,7 @@ import pytest
 from tests.support.http_service import call, http_service
 from tests.support.messages_api import MessagesApi, error, messages_api, reply
 from tests.support.pipelines import GOOD, SLOP
+from tests.support.team import team
 
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 
@@ -114,8 +115,7 @@ def test_without_its_database_it_says_so_and_shows_the_rest(tmp_path: Path) -> N
     assert "bouncer_held_oldest_seconds" not in found
 
 
-def test_they_want_the_key_where_there_is_one(tmp_path: Path) -> None:
-    key = "k" * 12 + "-" + "v" * 12
-    with http_service(tmp_path, service_key=key) as client:
-        assert client.get("/metrics").status_code == 401
-        assert client.get("/metrics", headers={"Authorization": f"Bearer {key}"}).status_code == 200
+def test_they_need_no_key_where_all_else_does(tmp_path: Path) -> None:
+    with team(tmp_path) as ours:
+        assert ours.anybody.get("/v1/reviews").status_code == 401
+        assert shown(ours.anybody)["bouncer_database_up"] == 1

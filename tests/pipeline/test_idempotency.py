@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from app.callers import LOCAL
 from app.errors import Conflict, Unavailable
 from app.schemas import Verdict
 from tests.support.pipelines import COST, GOOD, SLOP, Bench, ScriptedReviewer
@@ -11,9 +12,9 @@ from tests.support.pipelines import COST, GOOD, SLOP, Bench, ScriptedReviewer
 
 async def test_the_same_call_again_gets_the_same_review(bench: Bench) -> None:
     request = bench.request(GOOD[0], SLOP, call="c1")
-    first = await bench.pipeline.review(request)
+    first = await bench.pipeline.review(LOCAL, request)
     bench.clock.pass_(hours=1)
-    again = await bench.pipeline.review(request)
+    again = await bench.pipeline.review(LOCAL, request)
     assert (first.replayed, again.replayed) == (False, True)
     assert (again.verdict, again.reviews) == (first.verdict, first.reviews)
     assert len(bench.rows("SELECT id FROM review")) == 2
@@ -21,8 +22,8 @@ async def test_the_same_call_again_gets_the_same_review(bench: Bench) -> None:
 
 async def test_a_repeated_call_is_approved_again_though_its_entry_is_there(bench: Bench) -> None:
     request = bench.request(GOOD[0], call="c1")
-    await bench.pipeline.review(request)
-    again = await bench.pipeline.review(request)
+    await bench.pipeline.review(LOCAL, request)
+    again = await bench.pipeline.review(LOCAL, request)
     assert (again.verdict, again.replayed, len(bench.entries())) == (Verdict.APPROVE, True, 1)
     assert again.context is not None
 
@@ -49,8 +50,8 @@ async def test_call_ids_belong_to_their_session(bench: Bench) -> None:
 
 async def test_a_repeated_call_is_charged_once(paid: Bench, model: ScriptedReviewer) -> None:
     request = paid.request(GOOD[0], call="c1")
-    first = await paid.pipeline.review(request)
-    again = await paid.pipeline.review(request)
+    first = await paid.pipeline.review(LOCAL, request)
+    again = await paid.pipeline.review(LOCAL, request)
     assert first.reviews == again.reviews
     assert len(model.briefs) == 1
     assert paid.money() == {"spent": COST, "reserved": 0, "settled": COST, "open": 0}
@@ -61,9 +62,9 @@ async def test_a_retry_while_the_model_is_thinking_waits_for_the_same_review(
 ) -> None:
     model.hold()
     request = paid.request(GOOD[0], call="c1")
-    first = asyncio.create_task(paid.pipeline.review(request))
+    first = asyncio.create_task(paid.pipeline.review(LOCAL, request))
     await model.asked()
-    retry = asyncio.create_task(paid.pipeline.review(request))
+    retry = asyncio.create_task(paid.pipeline.review(LOCAL, request))
     done, _ = await asyncio.wait({retry}, timeout=0.2)
     assert not done
     model.release()
@@ -86,7 +87,7 @@ async def test_a_retry_that_can_wait_no_longer_is_told_to_ask_again(paid: Bench,
 
 async def test_the_same_call_sent_at_once_by_several_is_written_once(bench: Bench) -> None:
     request = bench.request(GOOD[0], call="c1")
-    answers = await asyncio.gather(*(bench.pipeline.review(request) for _ in range(8)))
+    answers = await asyncio.gather(*(bench.pipeline.review(LOCAL, request) for _ in range(8)))
     assert len({answer.reviews[0].id for answer in answers}) == 1
     assert sum(not answer.replayed for answer in answers) == 1
     assert len(bench.rows("SELECT id FROM call")) == 1
@@ -94,7 +95,7 @@ async def test_the_same_call_sent_at_once_by_several_is_written_once(bench: Benc
 
 async def test_the_same_paid_call_sent_at_once_by_several_is_charged_once(paid: Bench, model: ScriptedReviewer) -> None:
     request = paid.request(GOOD[0], call="c1")
-    answers = await asyncio.gather(*(paid.pipeline.review(request) for _ in range(8)))
+    answers = await asyncio.gather(*(paid.pipeline.review(LOCAL, request) for _ in range(8)))
     assert len({answer.reviews[0].id for answer in answers}) == 1
     assert len(model.briefs) == 1
     assert paid.money() == {"spent": COST, "reserved": 0, "settled": COST, "open": 0}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from app.callers import LOCAL
 from app.messages import FAULTS
 from app.pipeline import LEASE_SECONDS, MODEL_CALLS_AT_ONCE, NOTE_NO_BUDGET, NOTE_NO_MODEL
 from app.schemas import Brief, Candidate, Category, Fault, Judgement, Operation, Verdict
@@ -235,9 +236,9 @@ async def test_a_reviewer_that_breaks_leaves_nothing_open(paid: Bench, model: Sc
     model.script(break_)
     request = paid.request(*GOOD[:2])
     with pytest.raises(ExceptionGroup):
-        await paid.pipeline.review(request)
+        await paid.pipeline.review(LOCAL, request)
     assert paid.money()["reserved"] == 0
-    again = await paid.pipeline.review(request)
+    again = await paid.pipeline.review(LOCAL, request)
     assert again.verdict is Verdict.HELD
 
 
@@ -246,13 +247,13 @@ async def test_a_caller_that_goes_away_leaves_the_text_held_and_the_money_settle
 ) -> None:
     model.hold()
     request = paid.request(GOOD[0])
-    task = asyncio.create_task(paid.pipeline.review(request))
+    task = asyncio.create_task(paid.pipeline.review(LOCAL, request))
     await model.asked()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert paid.money() == {"spent": 0, "reserved": 0, "settled": 0, "open": 0}
-    (review,) = (await paid.pipeline.review(request)).reviews
+    (review,) = (await paid.pipeline.review(LOCAL, request)).reviews
     assert (review.verdict, review.fault) == (Verdict.HELD, Fault.INTERRUPTED)
 
 
@@ -388,7 +389,7 @@ async def test_an_update_that_was_approved_meanwhile_goes_first(paid: Bench, mod
 async def crash(bench: Bench, model: ScriptedReviewer, call: str) -> None:
     """Leave a call as a process leaves it that was killed while the model was thinking."""
     request = bench.request(GOOD[0], call=call)
-    case = bench.pipeline._without_model(request)
+    case = bench.pipeline._without_model(LOCAL, request)
     assert bench.pipeline._open(case)  # type: ignore[arg-type]
 
 

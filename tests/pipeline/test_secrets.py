@@ -75,6 +75,7 @@ async def test_a_secret_in_a_document_is_in_no_byte_of_the_database(bench: Bench
 
 async def test_a_memory_with_a_secret_cannot_be_imported(bench: Bench, tmp_path: Path) -> None:
     prefix, secret = CANARIES["github"]()
+    await bench.review(GOOD[0])
     with pytest.raises(Invalid, match="secret"):
         bench.index.add_entry(
             EntryIn(project=PROJECT, category=Category.RULE, text=f"Always push with {prefix}{secret}, the bot's own.")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.callers import LOCAL
 from app.native_hook import answer
 from app.reviewers.offline import OfflineReviewer
 from app.schemas import Brief, Fault, Judgement, Verdict
@@ -32,5 +33,5 @@ async def test_the_native_hook_denies_it(bench: Bench) -> None:
         "tool_name": "mcp__memory__create_entities",
         "tool_input": {"entities": [{"name": "payments", "entityType": "rule", "observations": [GOOD[0]]}]},
     }
-    said = await answer(event, "github.com/acme/payments", bench.pipeline)
+    said = await answer(LOCAL, event, "github.com/acme/payments", bench.pipeline)
     assert said["hookSpecificOutput"]["permissionDecision"] == "deny"

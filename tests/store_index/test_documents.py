@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import documents, projects
+from app.callers import LOCAL
 from app.db import Vector
 from app.documents import MOST_PASSAGES, RETIRED_DAYS
 from app.errors import Invalid, Unavailable
@@ -41,7 +42,7 @@ still the same fence
 def shortlist(bench: Bench, text: str, count: int = 4, leave_out: str | None = None) -> list[Passage]:
     """The passages near a text."""
     with bench.database.read() as session:
-        project = projects.find(session, PROJECT)
+        project = projects.find(session, LOCAL, PROJECT)
         assert project is not None
         vector = embedder().embed([text])[0]
         return list(bench.index.documents.shortlist(session, project, vector, count, leave_out=leave_out))
@@ -145,14 +146,14 @@ async def test_going_back_and_forth_between_two_checkouts_needs_neither_texts_no
     index = Index(bench.database, counting)
     here = [document("README.md", README), document("docs/a.md", "Both of the checkouts have this.")]
     there = [document("README.md", "# Storage\n\nRaw pages are thrown away at once."), here[1]]
-    index.put_documents(PROJECT, here)
-    index.put_documents(PROJECT, there)
+    index.put_documents(LOCAL, PROJECT, here)
+    index.put_documents(LOCAL, PROJECT, there)
     counting.texts = 0
 
     for _ in range(3):
-        assert index.put_documents(PROJECT, by_hash(*here)).wanted == []
+        assert index.put_documents(LOCAL, PROJECT, by_hash(*here)).wanted == []
         assert "Raw pages are stored first." in shortlist(bench, "raw pages")[0].text
-        assert index.put_documents(PROJECT, by_hash(*there)).wanted == []
+        assert index.put_documents(LOCAL, PROJECT, by_hash(*there)).wanted == []
         assert shortlist(bench, "raw pages")[0].text == "Raw pages are thrown away at once."
     assert counting.texts == 0
     assert len(bench.rows("SELECT id FROM document")) == 3
@@ -161,7 +162,7 @@ async def test_going_back_and_forth_between_two_checkouts_needs_neither_texts_no
 async def test_a_document_under_another_name_is_not_wanted_again(bench: Bench) -> None:
     bench.index.put_documents(PROJECT, [document("README.md", README), document("b.md", "Only this line is in b.")])
 
-    sent = bench.index.put_documents(PROJECT, by_hash(document("docs/README.md", README)))
+    sent = bench.index.put_documents(LOCAL, PROJECT, by_hash(document("docs/README.md", README)))
 
     assert (sent.wanted, sent.passages) == ([], 4)
     assert {p.path for p in shortlist(bench, README)} == {"docs/README.md"}
@@ -171,8 +172,8 @@ async def test_copies_are_documents_of_their_own(bench: Bench) -> None:
     copies = [document("a.md", README), document("b.md", README)]
     assert bench.index.put_documents(PROJECT, copies).passages == 8
     assert bench.index.put_documents(PROJECT, []).passages == 0
-    assert bench.index.put_documents(PROJECT, by_hash(*copies)) == DocumentsOut(wanted=[], passages=8)
-    assert bench.index.put_documents(PROJECT, by_hash(copies[1])).passages == 4
+    assert bench.index.put_documents(LOCAL, PROJECT, by_hash(*copies)) == DocumentsOut(wanted=[], passages=8)
+    assert bench.index.put_documents(LOCAL, PROJECT, by_hash(copies[1])).passages == 4
 
 
 async def test_what_is_gone_for_good_is_erased(bench: Bench) -> None:
@@ -187,7 +188,7 @@ async def test_what_is_gone_for_good_is_erased(bench: Bench) -> None:
 
     assert [row["path"] for row in bench.rows("SELECT path FROM document")] == ["b.md"]
     assert len(bench.rows("SELECT id FROM passage")) == 1
-    assert bench.index.put_documents(PROJECT, by_hash(document("a.md", README))).wanted == ["a.md"]
+    assert bench.index.put_documents(LOCAL, PROJECT, by_hash(document("a.md", README))).wanted == ["a.md"]
 
 
 async def test_of_many_older_texts_only_the_latest_are_kept(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +211,7 @@ async def test_reviews_go_on_while_documents_are_read(bench: Bench) -> None:
     slow = CountingEmbedder()
     slow.go.clear()
     sending = asyncio.create_task(
-        asyncio.to_thread(Index(bench.database, slow).put_documents, PROJECT, [document("a.md", README)])
+        asyncio.to_thread(Index(bench.database, slow).put_documents, LOCAL, PROJECT, [document("a.md", README)])
     )
     try:
         assert await asyncio.to_thread(slow.thinks.wait, 20)
@@ -235,7 +236,7 @@ async def test_agents_that_send_the_same_at_once_have_it_kept_once(bench: Bench)
     index = Index(bench.database, counting)
     sent = [document(f"{name}.md", f"# {name}\n\n{README}") for name in "abc"]
 
-    answers = await asyncio.gather(*(asyncio.to_thread(index.put_documents, PROJECT, sent) for _ in range(5)))
+    answers = await asyncio.gather(*(asyncio.to_thread(index.put_documents, LOCAL, PROJECT, sent) for _ in range(5)))
 
     assert [answer.wanted for answer in answers] == [[]] * 5
     assert counting.texts == 12
@@ -250,7 +251,10 @@ async def test_checkouts_that_send_different_texts_at_once_leave_one_of_each(ben
     ]
 
     await asyncio.gather(
-        *(asyncio.to_thread(replica.put_documents, PROJECT, own) for replica, own in zip(replicas, sent, strict=True))
+        *(
+            asyncio.to_thread(replica.put_documents, LOCAL, PROJECT, own)
+            for replica, own in zip(replicas, sent, strict=True)
+        )
     )
 
     held = {held.path: held.sha256 for held in bench.index.documents_of(PROJECT)}
@@ -292,7 +296,7 @@ async def test_what_another_process_sends_is_found(bench: Bench) -> None:
     bench.index.put_documents(PROJECT, [document("README.md", README)])
     shortlist(bench, README)
     other = Index(bench.database, embedder())
-    other.put_documents(PROJECT, [document("b.md", "Only this line is in b.")])
+    other.put_documents(LOCAL, PROJECT, [document("b.md", "Only this line is in b.")])
     assert [p.path for p in shortlist(bench, README)] == ["b.md"]
 
 

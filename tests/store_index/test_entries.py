@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from app import entries
+from app.callers import LOCAL
 from app.errors import Conflict
 from app.schemas import Category, EntryIn, EntryOut, EntryStatus
 from tests.support.pipelines import GOOD, PROJECT, Bench
@@ -55,7 +56,7 @@ async def test_pages_show_every_entry_once_though_more_come_in_between(bench: Be
     before = None
     while True:
         with bench.database.read() as session:
-            page = entries.page(session, project_id=None, category=None, status=None, before=before, count=3)
+            page = entries.page(session, LOCAL, project_id=None, category=None, status=None, before=before, count=3)
         if not page:
             break
         seen += [entry.id for entry in page]
@@ -76,7 +77,7 @@ async def test_pages_can_be_narrowed_down(bench: Bench) -> None:
     for name, (value, expected) in narrow.items():
         arguments = {"project_id": None, "category": None, "status": None, name: value}
         with bench.database.read() as session:
-            page = entries.page(session, before=None, count=9, **arguments)
+            page = entries.page(session, LOCAL, before=None, count=9, **arguments)
         assert [entry.id for entry in page] == expected, name
 
 

@@ -7,6 +7,7 @@ import pytest
 from sqlmodel import Session
 
 from app import entries, projects
+from app.callers import LOCAL
 from app.db import Vector
 from app.errors import ConfigurationError
 from app.neighbours import Indexed, Neighbourhood
@@ -27,7 +28,7 @@ def keep(bench: Bench, text: str, category: Category = Category.RULE, project: s
 def shortlist(bench: Bench, text: str, count: int = 8, leave_out: frozenset[str] = frozenset()) -> list[Neighbour]:
     """The candidate's neighbours."""
     with bench.database.read() as session:
-        project = projects.find(session, PROJECT)
+        project = projects.find(session, LOCAL, PROJECT)
         assert project is not None
         vector = embedder().embed([text])[0]
         near = bench.index.neighbourhood.shortlist(session, project, text, vector, count, leave_out=leave_out)
@@ -150,7 +151,7 @@ async def test_what_was_taken_back_hides_nothing_that_comes_after(bench: Bench) 
         give_up_an_entry(bench, session)
     kept = keep(bench, GOOD[2])
     with bench.database.read() as session:
-        now = projects.find(session, PROJECT)
+        now = projects.find(session, LOCAL, PROJECT)
         assert now is not None
         vector = embedder().embed([GOOD[2]])[0]
         by_vector, _ = bench.index.neighbourhood.rankings(session, now, GOOD[2], vector, 1)
@@ -159,9 +160,9 @@ async def test_what_was_taken_back_hides_nothing_that_comes_after(bench: Bench) 
 
 def give_up_an_entry(bench: Bench, session: Session) -> None:
     """Write an entry, look for neighbours in the same transaction, and fail."""
-    project = projects.locked(session, PROJECT, bench.clock())
+    project = projects.locked(session, LOCAL, PROJECT, bench.clock())
     given = EntryIn(project=PROJECT, category=Category.RULE, text=GOOD[1])
-    made = entries.add_stored(session, project.id, given, "hash", bench.clock())
+    made = entries.add_stored(session, LOCAL, project.id, given, "hash", bench.clock())
     vector = embedder().embed([GOOD[1]])[0]
     bench.index.neighbourhood.add(session, project.id, Indexed(made.id, GOOD[1], vector, made.revision))
     assert bench.index.neighbourhood.shortlist(session, project, GOOD[0], vector, 8)
@@ -180,7 +181,7 @@ def brief_of(bench: Bench, text: str) -> Brief:
 def amended(bench: Bench, brief: Brief, since: int, leave_out: frozenset[str] = frozenset()) -> Brief:
     """The brief with what changed since."""
     with bench.database.read() as session:
-        project = projects.find(session, PROJECT)
+        project = projects.find(session, LOCAL, PROJECT)
         assert project is not None
         vector = embedder().embed([brief.text])[0]
         neighbourhood: Neighbourhood = bench.index.neighbourhood

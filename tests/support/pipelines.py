@@ -6,18 +6,21 @@ async def test_…(bench: Bench) -> None:
 """
 
 import asyncio
+import inspect
 import itertools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import NullPool, create_engine, text
 
 from app import projects
+from app.callers import LOCAL, Caller
 from app.db import open_database
 from app.embeddings import WordLlamaEmbedder
+from app.index import Index
 from app.pipeline import Pipeline
 from app.schemas import Brief, CallOut, Candidate, Category, Facts, Fault, Judgement, Level, ReviewRequest, Scope, Usage
 from app.settings import Settings
@@ -153,6 +156,18 @@ class ScriptedReviewer:
         return self.worst_case
 
 
+class _AsLocal:
+    """An index whose operations are the local caller's."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._index, name)
+        wants_caller = inspect.ismethod(found) and "caller" in inspect.signature(found).parameters
+        return partial(found, LOCAL) if wants_caller else found
+
+
 class Bench:
     """A pipeline with its clock, its model and its database: SQLite in the folder, if no `database_url` is given."""
 
@@ -167,8 +182,8 @@ class Bench:
 
     @property
     def index(self) -> Any:
-        """The pipeline's index."""
-        return self.pipeline.index
+        """The pipeline's index, for whoever sits at the machine."""
+        return _AsLocal(self.pipeline.index)
 
     def request(
         self, *texts: str | Candidate, session: str = "s1", call: str | None = None, project: str = PROJECT, **more: Any
@@ -183,8 +198,12 @@ class Bench:
         )
 
     async def review(self, *texts: str | Candidate, **more: Any) -> CallOut:
+        """The answer to a memory tool call with these texts, made by whoever sits at the machine."""
+        return await self.review_for(LOCAL, *texts, **more)
+
+    async def review_for(self, caller: Caller, *texts: str | Candidate, **more: Any) -> CallOut:
         """The answer to a memory tool call with these texts."""
-        return await self.pipeline.review(self.request(*texts, **more))
+        return await self.pipeline.review(caller, self.request(*texts, **more))
 
     async def store(self, text: str, store_id: str | None = None, **more: Any) -> str:
         """Review a text, expect approval and report it as stored; the entry's id."""
@@ -210,7 +229,7 @@ class Bench:
     def by_words(self, query: str, project: str = PROJECT) -> list[str]:
         """Ids of the project's entries that have words of the query, best first."""
         with self.database.read() as session:
-            found = projects.find(session, project)
+            found = projects.find(session, LOCAL, project)
             assert found is not None
             _, by_words = self.index.neighbourhood.rankings(session, found, query, embedder().embed([query])[0], 8)
         ids: list[str] = by_words
