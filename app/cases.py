@@ -10,11 +10,12 @@ from app.schemas import Brief, Candidate, Decision, EntryRef, Fault, Judgement, 
 
 @dataclass(frozen=True)
 class Twin:
-    """The entry whose text equals the candidate's, and the key and session that offered it."""
+    """The entry whose text equals the candidate's, the key and session that offered it, and whether it was reviewed."""
 
     entry: EntryRef
     key_id: str
     session_id: str | None
+    unreviewed: bool
 
 
 @dataclass
@@ -32,6 +33,7 @@ class Draft:
     replaces: str | None = None
     retries: str | None = None
     judgement: Judgement | None = None
+    passed: bool = False
     cache_key: str | None = None
 
     @property

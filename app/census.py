@@ -12,7 +12,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from app import budget, entries, reviews
+from app import budget, entries, held
 from app.db import Database, utc_now
 from app.errors import BouncerError
 from app.settings import Settings
@@ -53,7 +53,7 @@ class Census(Collector):
         up = GaugeMetricFamily("bouncer_database_up", "Whether the database answered the latest count.")
         try:
             with self._database.read() as session:
-                held = reviews.held(session)
+                waiting = held.counts(session)
                 by_status = entries.count_by_status(session)
                 spending = budget.spending(session, limit=self._settings.budget_microdollars, now=self._now())
         except BouncerError:
@@ -61,10 +61,10 @@ class Census(Collector):
             return [up]
         up.add_metric((), 1)
         sizes = GaugeMetricFamily("bouncer_held", "Texts that wait for a decision.", labels=("fault",))
-        for fault, number, _ in held:
-            sizes.add_metric((fault,), number)
+        for each in waiting:
+            sizes.add_metric((each.fault.value,), each.count)
         oldest = GaugeMetricFamily("bouncer_held_oldest_seconds", "Age of the oldest text that waits for a decision.")
-        ages = [(self._now() - since).total_seconds() for _, _, since in held]
+        ages = [(self._now() - each.oldest).total_seconds() for each in waiting]
         oldest.add_metric((), max(0.0, *ages) if ages else 0.0)
         statuses = GaugeMetricFamily("bouncer_entries", "Entries of the index.", labels=("status",))
         for status, number in by_status.items():

@@ -1,4 +1,4 @@
-"""What routes ask for: the pipeline and the settings of the running app, and a caller who may do what they do."""
+"""What routes ask for: the parts and the settings of the running app, and a caller who may do what they do."""
 
 from typing import Annotated, cast
 
@@ -10,6 +10,7 @@ from app.door import Doorkeeper
 from app.errors import ConfigurationError, Conflict, Forbidden
 from app.keys import Pepper
 from app.pipeline import Pipeline
+from app.queue import Queue
 from app.settings import Settings
 
 # Only declares the key in the description of the interface; the door has looked at it already.
@@ -45,6 +46,10 @@ async def _pipeline(request: Request) -> Pipeline:
     return cast("Pipeline", request.app.state.pipeline)
 
 
+async def _queue(request: Request) -> Queue:
+    return cast("Queue", request.app.state.queue)
+
+
 async def _settings(request: Request) -> Settings:
     return cast("Settings", request.app.state.settings)
 
@@ -67,6 +72,7 @@ Decider = Annotated[Caller, Depends(Needs(Right.DECIDE))]
 Administrator = Annotated[Caller, Depends(Needs(Right.ADMINISTER))]
 
 PipelineDep = Annotated[Pipeline, Depends(_pipeline)]
+QueueDep = Annotated[Queue, Depends(_queue)]
 SettingsDep = Annotated[Settings, Depends(_settings)]
 DoorkeeperDep = Annotated[Doorkeeper, Depends(_doorkeeper)]
 PepperDep = Annotated[Pepper, Depends(_pepper)]

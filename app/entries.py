@@ -1,28 +1,32 @@
-"""Entries: the index of approved memories, from `pending` through `stored` to `superseded` or `deleted`.
+"""Entries: the index of approved memories, from `pending` through `stored` to `superseded`, `deleted` or `withdrawn`.
 
 Functions that write want the project's lock (`projects.lock`) held by the surrounding transaction.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Select, bindparam, func, insert, select, text, update
+from sqlalchemy import Select, bindparam, exists, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, or_
 
+from app import gate
 from app.callers import Caller
 from app.cases import Twin
 from app.db import new_id
 from app.errors import NotFound
-from app.models import ENTRY, Entry, EntryVersion, Project
+from app.models import ENTRY, LIVE_STATE, REVIEW, Entry, EntryVersion, Project
 from app.projects import next_revision
-from app.schemas import Category, EntryIn, EntryOut, EntryRef, EntryStatus
+from app.schemas import Category, EntryIn, EntryOut, EntryRef, EntryStatus, Removal
 
 LIVE = (EntryStatus.PENDING.value, EntryStatus.STORED.value)
 KNOWN = (*LIVE, EntryStatus.UNCONFIRMED.value)
 
-_TWINS = select(*(ENTRY.c[name] for name in EntryRef.model_fields), ENTRY.c.key_id, ENTRY.c.session_id).where(
+_TWINS = select(
+    *(ENTRY.c[name] for name in EntryRef.model_fields), ENTRY.c.key_id, ENTRY.c.session_id, ENTRY.c.unreviewed
+).where(
     ENTRY.c.project_id == bindparam("project_id"),
     ENTRY.c.text_hash == bindparam("text_hash"),
     text("status IN ('pending', 'stored', 'unconfirmed')"),
@@ -76,7 +80,15 @@ def twin(session: Session, project_id: str, text_hash: str) -> Twin | None:
     row = min(found, key=lambda row: bool(row["status"] == EntryStatus.UNCONFIRMED), default=None)
     if row is None:
         return None
-    return Twin(EntryRef(**{name: row[name] for name in EntryRef.model_fields}), row["key_id"], row["session_id"])
+    named = {name: row[name] for name in EntryRef.model_fields}
+    return Twin(EntryRef(**named), row["key_id"], row["session_id"], row["unreviewed"])
+
+
+def live_state(session: Session, project_id: str) -> Entry | None:
+    """The project's one STATE entry that is stored or on its way, if there is one."""
+    return session.execute(
+        select(Entry).where(col(Entry.project_id) == project_id, text(LIVE_STATE))
+    ).scalar_one_or_none()
 
 
 def named(session: Session, project_id: str, store: str, store_id: str | None, key: str | None) -> list[Entry]:
@@ -284,8 +296,8 @@ def _apply(
     )
 
 
-def _keep_current(session: Session, entry: Entry) -> None:
-    """Put the entry's text among its earlier versions, before a newer one takes its place."""
+def _keep_current(session: Session, entry: Entry, status: EntryStatus = EntryStatus.SUPERSEDED) -> None:
+    """Put the entry's text among its earlier versions, before another one takes its place."""
     kept = session.execute(
         select(col(EntryVersion.id)).where(
             col(EntryVersion.entry_id) == entry.id, col(EntryVersion.version) == entry.version
@@ -297,7 +309,7 @@ def _keep_current(session: Session, entry: Entry) -> None:
                 id=new_id(),
                 entry_id=entry.id,
                 version=entry.version,
-                status=EntryStatus.SUPERSEDED.value,
+                status=status.value,
                 text=entry.text,
                 category=entry.category,
                 key=entry.key,
@@ -309,12 +321,10 @@ def _keep_current(session: Session, entry: Entry) -> None:
             )
         )
     else:
-        session.execute(
-            update(EntryVersion).where(col(EntryVersion.id) == kept).values(status=EntryStatus.SUPERSEDED.value)
-        )
+        session.execute(update(EntryVersion).where(col(EntryVersion.id) == kept).values(status=status.value))
 
 
-def withdraw(session: Session, review_id: str, now: datetime) -> None:
+def let_go(session: Session, review_id: str, now: datetime) -> None:
     """The store did not take the review's text: what was pending for it refuses nobody from now on."""
     session.execute(
         update(EntryVersion)
@@ -324,6 +334,125 @@ def withdraw(session: Session, review_id: str, now: datetime) -> None:
     pending = select(Entry).where(col(Entry.review_id) == review_id, col(Entry.status) == EntryStatus.PENDING.value)
     for entry in session.execute(pending).scalars().all():
         _let_lapse(session, entry, now)
+
+
+def is_known(session: Session, review_id: str) -> bool:
+    """Whether the review has made an entry, or an entry's version, at any time."""
+    of_review = select(
+        exists().where(col(Entry.review_id) == review_id) | exists().where(col(EntryVersion.review_id) == review_id)
+    )
+    return bool(session.execute(of_review).scalar_one())
+
+
+def mark_reviewed(session: Session, review_id: str, category: Category, now: datetime) -> None:
+    """What was let into the store unreviewed has been approved after all."""
+    for entry in session.execute(
+        select(Entry).where(col(Entry.review_id) == review_id, col(Entry.unreviewed), col(Entry.status).in_(KNOWN))
+    ).scalars():
+        entry.unreviewed = False
+        entry.updated_at = now
+        entry.revision = next_revision(session, entry.project_id)
+        session.flush()
+        # A second STATE stays what it is called by nobody, rather than to break the rule of the one.
+        with suppress(IntegrityError), session.begin_nested():
+            session.execute(update(Entry).where(col(Entry.id) == entry.id).values(category=category.value))
+
+
+def withdraw(session: Session, of: Select[str], now: datetime) -> tuple[list[Removal], list[Entry]]:
+    """Withdraw what reviews of one project have let in: entries, and newer texts of entries, which get the former back.
+
+    Args:
+        session: a session that has the project's lock.
+        of: selects the reviews' ids.
+        now: the moment.
+
+    Returns:
+        What should leave the store, also if it was withdrawn before; and the entries that changed by it now.
+    """
+    removals: list[Removal] = []
+    changed: list[Entry] = []
+    stored = set(session.execute(of.where(REVIEW.c.stored_at.is_not(None))).scalars())
+    for version in (
+        session.execute(
+            select(EntryVersion).where(
+                col(EntryVersion.review_id).in_(of),
+                col(EntryVersion.status).in_((EntryStatus.PENDING, EntryStatus.UNCONFIRMED, EntryStatus.WITHDRAWN)),
+            )
+        )
+        .scalars()
+        .all()
+    ):
+        entry = session.get_one(Entry, version.entry_id)
+        removals.append(_removal(entry, version, entry.text, stored))
+        if version.status != EntryStatus.WITHDRAWN:
+            version.status, version.expires_at = EntryStatus.WITHDRAWN.value, None
+            changed.append(entry)
+    known = (*KNOWN, EntryStatus.WITHDRAWN)
+    current = select(Entry).where(col(Entry.review_id).in_(of), col(Entry.status).in_(known))
+    for entry in session.execute(current).scalars().all():
+        before = _version_before(session, entry, of)
+        removals.append(_removal(entry, entry, before.text if before else None, stored))
+        if entry.status != EntryStatus.WITHDRAWN:
+            _take_back(session, entry, before, now)
+            changed.append(entry)
+    session.flush()
+    return removals, changed
+
+
+def _removal(entry: Entry, text_of: Entry | EntryVersion, restore: str | None, stored: set[str]) -> Removal:
+    return Removal(
+        entry_id=entry.id,
+        store=entry.store,
+        store_id=text_of.store_id or entry.store_id,
+        key=text_of.key or entry.key,
+        text=text_of.text,
+        restore=restore,
+        confirmed=text_of.review_id in stored,
+    )
+
+
+def _version_before(session: Session, entry: Entry, of: Select[str]) -> EntryVersion | None:
+    """The newest earlier text of the entry that the store had and that is not withdrawn as well."""
+    return session.execute(
+        select(EntryVersion)
+        .where(
+            col(EntryVersion.entry_id) == entry.id,
+            col(EntryVersion.version) < entry.version,
+            col(EntryVersion.status) == EntryStatus.SUPERSEDED.value,
+            or_(col(EntryVersion.review_id).is_(None), col(EntryVersion.review_id).not_in(of)),
+        )
+        .order_by(col(EntryVersion.version).desc())
+        .limit(1)
+    ).scalar_one_or_none()
+
+
+def _take_back(session: Session, entry: Entry, before: EntryVersion | None, now: datetime) -> None:
+    values: dict[str, object] = {
+        "status": EntryStatus.WITHDRAWN.value,
+        "expires_at": None,
+        "updated_at": now,
+        "revision": next_revision(session, entry.project_id),
+    }
+    if before is not None:
+        _keep_current(session, entry, EntryStatus.WITHDRAWN)
+        restored = values | {
+            "status": EntryStatus.STORED.value,
+            "text": before.text,
+            "text_hash": gate.text_hash(before.text),
+            "category": before.category,
+            "key": before.key,
+            "store_id": before.store_id or entry.store_id,
+            "review_id": before.review_id,
+            "key_id": before.key_id,
+            "session_id": before.session_id,
+            "version": entry.version + 1,
+        }
+        # Unless an equal text, or another STATE, has taken the former text's place meanwhile.
+        with suppress(IntegrityError), session.begin_nested():
+            session.execute(update(Entry).where(col(Entry.id) == entry.id).values(**restored))
+            values = restored
+    session.execute(update(Entry).where(col(Entry.id) == entry.id).values(**values))
+    session.refresh(entry)
 
 
 def lapsed_projects(session: Session, now: datetime) -> list[str]:
@@ -431,7 +560,7 @@ def get(session: Session, caller: Caller, entry_id: str) -> EntryOut:
     row = session.execute(_with_project(caller).where(col(Entry.id) == entry_id)).first()
     if row is None:
         raise NotFound("There is no entry with this id.")
-    return out(row[0], row[1])
+    return out(*row)
 
 
 def page(
@@ -451,15 +580,19 @@ def page(
             query = query.where(col(column) == str(value))
     if before is not None:
         query = query.where(col(Entry.id) < before)
-    return [out(entry, name) for entry, name in session.execute(query)]
+    return [out(*row) for row in session.execute(query)]
 
 
-def out(entry: Entry, project: str) -> EntryOut:
+def out(entry: Entry, project: str, tool: str | None = None, agent_id: str | None = None) -> EntryOut:
     """The entry as the API shows it."""
-    return EntryOut.model_validate(entry.model_dump(include=set(EntryOut.model_fields)) | {"project": project})
+    fields = entry.model_dump(include=set(EntryOut.model_fields))
+    return EntryOut.model_validate(fields | {"project": project, "tool": tool, "agent_id": agent_id})
 
 
-def _with_project(caller: Caller) -> Select[Entry, str]:
+def _with_project(caller: Caller) -> Select[Entry, str, str, str]:
     return (
-        select(Entry, col(Project.name)).join(Project, col(Project.id) == col(Entry.project_id)).where(caller.scope())
+        select(Entry, col(Project.name), REVIEW.c.tool, REVIEW.c.agent_id)
+        .join(Project, col(Project.id) == col(Entry.project_id))
+        .outerjoin(REVIEW, REVIEW.c.id == col(Entry.review_id))
+        .where(caller.scope())
     )

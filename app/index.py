@@ -4,20 +4,23 @@ Every operation here is one short transaction; judging is the pipeline's.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 
 from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session
 
-from app import audit_log, entries, gate, projects, reviews
+from app import audit_log, decisions, entries, gate, projects, reviews
 from app.callers import Caller
 from app.db import Database, utc_now
 from app.documents import Comparison, Documents
 from app.embeddings import Embedder
 from app.errors import Conflict, Invalid
-from app.models import Review
+from app.models import Entry, Review
 from app.neighbours import Indexed, Neighbourhood
 from app.schemas import (
+    Category,
     DeletedReport,
     DocumentHeld,
     DocumentIn,
@@ -27,8 +30,10 @@ from app.schemas import (
     EntryOut,
     EntryStatus,
     Level,
+    Operation,
     ProjectOut,
     Reason,
+    Verdict,
 )
 
 
@@ -45,6 +50,8 @@ class Index:
     def report_stored(self, caller: Caller, review_id: str, store_id: str | None) -> Review:
         """The agent's tool has stored a review's text: its entry becomes `stored`.
 
+        What has no entry, since it was held or came in one call with what was, gets one: the store has it.
+
         Raises:
             NotFound: there is no such review that the caller sees.
         """
@@ -52,11 +59,60 @@ class Index:
         with self.database.write() as session:
             review = reviews.mark_stored(session, caller, review_id, now)
             projects.lock(session, review.project_id)
+            if not entries.is_known(session, review.id):
+                self._let_in(session, review, store_id, now)
             entry = entries.confirm(session, review.id, review.text_hash, store_id, now)
-            if entry is not None and entry.version > 1:
-                vector = self.embed([entry.text])[0]
-                self.neighbourhood.replace(session, entry.id, vector)
+            if entry is not None:
+                entry.unreviewed = review.verdict == Verdict.HELD
+                if entry.version > 1:
+                    self.renew_vector(session, entry)
+            decisions.spend_pass(session, review.project_id, review.text_hash, now)
             return review
+
+    def _let_in(self, session: Session, review: Review, store_id: str | None, now: datetime) -> None:
+        """Make the pending entry, or entry's version, of a text that was let into its store without one."""
+        through = review.verdict in (Verdict.APPROVE, Verdict.HELD) and review.level != Level.GATE
+        if not through or reviews.is_dry_run(session, review):
+            return
+        proposal = entries.Proposal(
+            category=Category((review.facts or {}).get("category", Category.NONE)),
+            text=review.text,
+            text_hash=review.text_hash,
+            store=review.store,
+            key=review.key,
+            store_id=store_id or review.store_id,
+            review_id=review.id,
+            key_id=review.key_id,
+            session_id=review.session_id,
+            agent=review.agent,
+            expires_at=now,
+        )
+        twin = entries.twin(session, review.project_id, review.text_hash)
+        older = self._older(session, review, proposal.category)
+        if twin is not None:
+            if twin.entry.status is EntryStatus.UNCONFIRMED:
+                entries.renew(session, session.get_one(Entry, twin.entry.id), proposal, now)
+            return
+        if older is not None:
+            known = proposal.category if review.facts else Category(older.category)
+            entries.propose_version(session, older, replace(proposal, category=known), now)
+            return
+        entry_id, revision = entries.add(session, review.project_id, proposal, now)
+        made = Indexed(entry_id, review.text, self.embed([review.text])[0], revision)
+        self.neighbourhood.add(session, review.project_id, made)
+
+    @staticmethod
+    def _older(session: Session, review: Review, category: Category) -> Entry | None:
+        """The entry that the text takes the place of: the one that its tool replaced, or the project's STATE."""
+        if review.operation == Operation.UPDATE:
+            named = entries.named(session, review.project_id, review.store, review.store_id, review.key)
+            if len(named) == 1:
+                return named[0]
+        return entries.live_state(session, review.project_id) if category is Category.STATE else None
+
+    def renew_vector(self, session: Session, entry: Entry) -> None:
+        """Bring the entry's vector in step with its changed text."""
+        self.neighbourhood.replace(session, entry.id, self.embed([entry.text])[0])
 
     def report_failed(self, caller: Caller, review_id: str) -> Review:
         """The agent's tool failed, or a person said no: what was pending for the review refuses nobody any more.
@@ -68,13 +124,13 @@ class Index:
         with self.database.write() as session:
             review = reviews.decided(session, caller, review_id)
             projects.lock(session, review.project_id)
-            entries.withdraw(session, review.id, now)
+            entries.let_go(session, review.id, now)
             return review
 
-    def approved(self, caller: Caller, session_id: str, tool_call_id: str) -> list[Review]:
-        """The approved reviews of a tool call of the caller's, in the order of its texts."""
+    def let_through(self, caller: Caller, session_id: str, tool_call_id: str) -> list[Review]:
+        """The reviews of a tool call of the caller's that did not keep it from the store, in the order of its texts."""
         with self.database.read() as session:
-            return reviews.approved(session, caller, session_id, tool_call_id)
+            return reviews.let_through(session, caller, session_id, tool_call_id)
 
     def report_deleted(self, caller: Caller, report: DeletedReport) -> list[str]:
         """Items left a store by the agent's delete tool; ids of the entries that are `deleted` for it.

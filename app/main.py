@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -29,6 +29,7 @@ from app.errors import (
 )
 from app.metrics import Metrics
 from app.pipeline import Pipeline
+from app.queue import Queue
 from app.reviewers import Reviewer
 from app.settings import Settings, app_version
 
@@ -47,16 +48,25 @@ def build_app(settings: Settings) -> FastAPI:
     pipeline = build_pipeline(settings)
     doorkeeper = Doorkeeper(pipeline.index.database, settings)
     doorkeeper.check()
+    queue = Queue(pipeline, settings)
+
+    def sweep() -> None:
+        pipeline.sweep()
+        queue.expire()
+        doorkeeper.note_use()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        sweeper = asyncio.create_task(_sweep_for_ever(pipeline, doorkeeper))
+        workers = [
+            asyncio.create_task(_for_ever("sweep", lambda: asyncio.to_thread(sweep))),
+            asyncio.create_task(_for_ever("reconsider", queue.reconsider)),
+        ]
         try:
             yield
         finally:
-            sweeper.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await sweeper
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
             with contextlib.suppress(BouncerError):
                 await asyncio.to_thread(doorkeeper.note_use)
             await pipeline.close()
@@ -72,6 +82,7 @@ def build_app(settings: Settings) -> FastAPI:
     app.state.settings = settings
     app.state.pipeline = pipeline
     app.state.doorkeeper = doorkeeper
+    app.state.queue = queue
     for router in api.ROUTERS:
         app.include_router(router)
     app.add_exception_handler(BouncerError, _bouncer_error)
@@ -131,14 +142,14 @@ def build_model(settings: Settings) -> Reviewer | None:
     return AnthropicReviewer(settings)
 
 
-async def _sweep_for_ever(pipeline: Pipeline, doorkeeper: Doorkeeper) -> None:
+async def _for_ever(name: str, work: Callable[[], Awaitable[object]]) -> None:
+    """Do the work every now and then; what the database or a provider prevents is done the next time."""
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         try:
-            await asyncio.to_thread(pipeline.sweep)
-            await asyncio.to_thread(doorkeeper.note_use)
-        except BouncerError as exc:
-            log.warning("sweep.failed", problem=exc.slug)
+            await work()
+        except Exception as exc:  # noqa: BLE001 - a worker that has died would be missed by nobody
+            log.warning("worker.failed", worker=name, problem=getattr(exc, "slug", type(exc).__name__))
 
 
 def _answer(error: BouncerError, path: str) -> Response:

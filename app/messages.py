@@ -1,11 +1,13 @@
 """What the agent is told: one text for each review, ready to show, keyed on the reason codes."""
 
 from app.gate import REASONS
-from app.schemas import EntryRef, EntryStatus, Fault, PassageRef, Reason, ReviewOut, Verdict
+from app.schemas import EntryRef, EntryStatus, Fault, PassageRef, Reason, Removal, ReviewOut, Verdict
 
 EXCERPT = 400
+SHORT_EXCERPT = 120
 
 SENT_TO_HYGIENE = "Nothing is lost: run the /hygiene skill and store the reworked memory."
+EXPIRED = "nobody decided about it in time: if it still holds, store it again and it is reviewed anew"
 FAULTS: dict[Fault, str] = {
     Fault.NOT_JSON: "the reviewer's reply was no JSON",
     Fault.SCHEMA_VIOLATION: "the reviewer's reply did not have the agreed form",
@@ -57,6 +59,8 @@ def for_review(
         case Verdict.HELD:
             cause = FAULTS[fault] if fault else "no reviewer answered"
             return f"nobody could judge it: {cause}"
+        case Verdict.EXPIRED:
+            return EXPIRED
         case Verdict.UPDATE:
             lines = [_lead(reasons), _update(entry, updatable=updatable)]
         case Verdict.DUPLICATE:
@@ -85,6 +89,52 @@ def context(verdict: Verdict, reviews: list[ReviewOut]) -> str | None:
                 f"It may say the same as {_name(review.possible_duplicate)}: {_excerpt(review.possible_duplicate.text)}"
             )
     return "\n".join(dict.fromkeys(lines))
+
+
+def news(
+    verdict: Verdict,
+    text: str,
+    *,
+    store: str | None,
+    place: str,
+    reason: str,
+    suggested_text: str | None,
+    removals: list[Removal],
+    quotable: bool = True,
+) -> str:
+    """What an agent is told of a decision that it was not there for.
+
+    Args:
+        verdict: what was decided.
+        text: the text that it is about.
+        store: the text to store as it is, if there is one.
+        place: where the text was offered to: tool and key.
+        reason: why, in the words of whoever decided.
+        suggested_text: a text that may be offered instead.
+        removals: what should leave the store.
+        quotable: False for a text that may be an attack, which is not shown again.
+    """
+    about = _quote(text, SHORT_EXCERPT) if quotable else "a text that is not shown here since it may be an attack"
+    if store is not None:
+        lead = "Approved." if verdict is Verdict.APPROVE else f"Turned away, but reworded for you: {about}"
+        lines = [f"{lead} Store exactly this text, with {place}:", store.strip()]
+    elif verdict is Verdict.APPROVE:
+        lines = [f"Approved: {about}"]
+    elif verdict is Verdict.EXPIRED:
+        lines = [f"Expired: {about}: {EXPIRED}."]
+    else:
+        lines = [f"Turned away ({verdict}): {about}", f"Why: {reason}" if reason else ""]
+        lines.append(f"Suggested text: {suggested_text.strip()}" if suggested_text else "")
+    return "\n".join(filter(None, [*lines, *map(_removal, removals)]))
+
+
+def _removal(removal: Removal) -> str:
+    named = removal.store_id or removal.key
+    where = f"store {removal.store}" + (f" (stored as {named})" if named else "")
+    if removal.restore is not None:
+        return f"In {where}, put back the former text: {removal.restore.strip()}"
+    sure = "" if removal.confirmed else ", if it is there"
+    return f"Remove it from {where}{sure}."
 
 
 def _lead(reasons: tuple[Reason, ...]) -> str:
@@ -131,5 +181,9 @@ def _name(entry: EntryRef) -> str:
 
 
 def _excerpt(text: str) -> str:
+    return _quote(text, EXCERPT)
+
+
+def _quote(text: str, length: int) -> str:
     flat = " ".join(text.split())
-    return f"“{flat}”" if len(flat) <= EXCERPT else f"“{flat[: EXCERPT - 1]}…”"
+    return f"“{flat}”" if len(flat) <= length else f"“{flat[: length - 1]}…”"

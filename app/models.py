@@ -44,6 +44,7 @@ class Call(Table, table=True):
     session_id: str
     tool_call_id: str
     request_hash: str
+    dry_run: bool = False
     open_until: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
     created_at: datetime = Field(sa_type=UtcDateTime)
 
@@ -104,6 +105,66 @@ class Review(Table, table=True):
     stored_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
+class HeldItem(Table, table=True):
+    """A held review, for as long as nobody has decided about it (owner: `held`).
+
+    ``retry_at`` is when the reviewer may next be asked, or when another process may ask it if the one that took the
+    item does not come back; None where only a person may decide.
+    """
+
+    __tablename__ = "held"
+    __table_args__ = (Index("ix_held_fault_since", "fault", "since"),)
+
+    review_id: str = Field(foreign_key="review.id", primary_key=True)
+    project_id: str = Field(foreign_key="project.id", index=True)
+    fault: str
+    since: datetime = Field(sa_type=UtcDateTime)
+    retry_at: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
+    tries: int = 0
+
+
+class DecisionRow(Table, table=True):
+    """A decision about a review after it was made (owner: `decisions`). Added, never changed, but for its telling.
+
+    ``pass_hash`` is the hash of a text that may be stored without another judgement, until it is or `used_at` is set.
+    """
+
+    __tablename__ = "decision"
+    __table_args__ = (
+        Index(
+            "ix_decision_due",
+            "project_id",
+            sqlite_where=text("telling = 'due'"),
+            postgresql_where=text("telling = 'due'"),
+        ),
+        Index(
+            "ix_decision_pass",
+            "project_id",
+            "pass_hash",
+            sqlite_where=text("pass_hash IS NOT NULL"),
+            postgresql_where=text("pass_hash IS NOT NULL"),
+        ),
+    )
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    review_id: str = Field(foreign_key="review.id", index=True)
+    project_id: str = Field(foreign_key="project.id")
+    decided_by: str
+    key_id: str | None = None
+    verdict: str
+    reasons: list[str] = Field(default_factory=list, sa_type=JSON)
+    reason: str = Field(sa_type=Text)
+    suggested_text: str | None = Field(default=None, sa_type=Text)
+    facts: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    earlier: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    removals: list[dict[str, Any]] = Field(default_factory=list, sa_type=JSON)
+    pass_hash: str | None = None
+    telling: str
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    told_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    used_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
 class Entry(Table, table=True):
     """An approved memory (owner: `entries`).
 
@@ -143,10 +204,11 @@ class Entry(Table, table=True):
     key: str | None = None
     store: str
     store_id: str | None = None
-    review_id: str | None = None
+    review_id: str | None = Field(default=None, index=True)
     key_id: str = LOCAL_KEY
     session_id: str | None = None
     agent: str | None = None
+    unreviewed: bool = False
     revision: int
     created_at: datetime = Field(sa_type=UtcDateTime)
     updated_at: datetime = Field(sa_type=UtcDateTime)
@@ -166,7 +228,7 @@ class EntryVersion(Table, table=True):
     category: str
     key: str | None = None
     store_id: str | None = None
-    review_id: str | None = None
+    review_id: str | None = Field(default=None, index=True)
     key_id: str = LOCAL_KEY
     session_id: str | None = None
     created_at: datetime = Field(sa_type=UtcDateTime)
@@ -304,7 +366,9 @@ class LedgerLine(Table, table=True):
 # The tables themselves, for statements that are built once and run with every review: building a statement anew takes
 # several times as long as running it.
 CALL: SqlTable = metadata.tables["call"]
+DECISION: SqlTable = metadata.tables["decision"]
 ENTRY: SqlTable = metadata.tables["entry"]
 ENTRY_VECTOR: SqlTable = metadata.tables["entry_vector"]
+HELD: SqlTable = metadata.tables["held"]
 PROJECT: SqlTable = metadata.tables["project"]
 REVIEW: SqlTable = metadata.tables["review"]

@@ -97,15 +97,15 @@ def _after(caller: Caller, event: dict[str, Any], call: hook.Call, project: str,
                 ),
             )
         return
-    approved = index.approved(caller, _session(event), _call_id(event))
+    through = index.let_through(caller, _session(event), _call_id(event))
     ids = hook.reported_ids(event.get("tool_response"))
     taken = hook.keys_taken(event["tool_name"], event.get("tool_response"))
-    for place, review in enumerate(approved):
+    for place, review in enumerate(through):
         skipped = taken is not None and review.key not in taken
         if skipped or event.get("hook_event_name") == "PostToolUseFailure":
             index.report_failed(caller, review.id)
         else:
-            store_id = ids[place] if len(ids) == len(approved) else review.store_id or review.key
+            store_id = ids[place] if len(ids) == len(through) else review.store_id or review.key
             index.report_stored(caller, review.id, store_id)
 
 

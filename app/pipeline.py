@@ -16,7 +16,7 @@ import structlog
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
-from app import budget, entries, gate, messages, policy, projects, reviews
+from app import budget, decisions, entries, gate, messages, policy, projects, reviews
 from app.callers import Caller
 from app.cases import Case, Draft, Outcome, Twin
 from app.db import Database, new_id, utc_now
@@ -38,6 +38,7 @@ from app.schemas import (
     Decision,
     EntryRef,
     EntryStatus,
+    Facts,
     Fault,
     Judgement,
     Level,
@@ -149,6 +150,8 @@ class Pipeline:
         for row in rows:
             reviews.settle(row, _held(Fault.INTERRUPTED), now=now)
         reviews.save(session, rows)
+        if not call.dry_run:
+            reviews.wait(session, rows, now)
         reviews.close_call(session, call.id)
         return [reviews.out(row, "") for row in rows]
 
@@ -257,14 +260,26 @@ class Pipeline:
             if request.operation is Operation.UPDATE or not can_update(request.store):
                 case.told = sent_back.told
             for draft in drafts:
+                self._take_decision(session, project, draft)
                 if draft.gate:
                     continue
                 self._meet_neighbours(session, project, case, draft)
-                if self._is_worn_out(draft, sent_back.refused):
+                if not draft.passed and self._is_worn_out(draft, sent_back.refused):
                     draft.judgement = Judgement(reviewer="gate", facts=None, fault=Fault.REPEATED_REFUSALS)
         if level is Level.MODEL:
             self._plan_model(session, case)
         return case
+
+    def _take_decision(self, session: Session, project: ProjectRow, draft: Draft) -> None:
+        """Let pass without another judgement what was decided to be stored, word for word, save a secret."""
+        if Reason.SECRET in draft.gate or (facts := self._pass(session, project, draft)) is None:
+            return
+        draft.passed, draft.gate = True, ()
+        draft.judgement = Judgement(reviewer="decision", facts=facts)
+
+    def _pass(self, session: Session, project: ProjectRow, draft: Draft) -> Facts | None:
+        told_after = self._now() - timedelta(days=self._settings.held_days)
+        return decisions.open_pass(session, project.id, draft.text_hash, told_after)
 
     def _meet_neighbours(self, session: Session, project: ProjectRow, case: Case, draft: Draft) -> None:
         request = case.request
@@ -303,7 +318,7 @@ class Pipeline:
             case.note = NOTE_NO_MODEL
             return
         for draft in case.drafts:
-            if draft.gate:
+            if draft.gate or draft.passed:
                 continue
             draft.cache_key = _cache_key(draft.brief, self._model)
             draft.judgement = draft.judgement or reviews.cached(session, draft.cache_key)
@@ -412,7 +427,10 @@ class Pipeline:
             made = self._make_entry(session, project, case, draft, outcome, row, now) if makes_entries else outcome
             self._settle(case, draft, made, row, now)
         if case.opened:
-            reviews.save(session, [row for row, _, _ in open_])
+            decided = [row for row, _, _ in open_]
+            reviews.save(session, decided)
+            if not case.request.dry_run:
+                reviews.wait(session, decided, now)
             reviews.close_call(session, case.call_id)
             cost = sum(draft.judgement.usage.cost_microdollars for draft in case.drafts if draft.judgement)
             budget.settle(session, call_id=case.call_id, cost=cost, now=now)
@@ -420,6 +438,7 @@ class Pipeline:
             session.rollback()  # it cost nothing, so nothing need be on record
         else:
             reviews.add(session, rows)
+            reviews.wait(session, rows, now)
         return _answer(rows, project.name, replayed=False)
 
     def _let_lapse(self, now: datetime) -> None:
@@ -484,13 +503,17 @@ class Pipeline:
             decision = Decision(verdict=Verdict.DUPLICATE, reasons=(Reason.DUPLICATE,))
             return Outcome(decision, entry=known.entry)
         draft.retries = known.entry.id if known is not None else None
-        if draft.judgement is None:
-            return _held(Fault.INTERRUPTED)
+        if draft.judgement is None or (draft.passed and self._pass(session, project, draft) is None):
+            return _held(Fault.INTERRUPTED)  # nobody judged it; or what let it pass was taken back at this moment
         self._recheck(session, project, case, draft)
         facts = draft.judgement.facts
         if facts is None:
             return _held(draft.judgement.fault)
-        decision = policy.decide(facts, draft.brief, replaces=draft.replaces, may_supersede=case.told | draft.updates)
+        if draft.passed:
+            decision = _as_decided(facts, draft.brief)
+        else:
+            may = case.told | draft.updates
+            decision = policy.decide(facts, draft.brief, replaces=draft.replaces, may_supersede=may)
         suspicious = decision.verdict is Verdict.APPROVE and draft.judgement.fault is Fault.SUSPICIOUS
         return _held(Fault.SUSPICIOUS) if suspicious else self._point(session, case, draft, draft.judgement, decision)
 
@@ -620,12 +643,19 @@ def _held(fault: Fault | None) -> Outcome:
     return Outcome(Decision(verdict=Verdict.HELD), fault=fault)
 
 
+def _as_decided(facts: Facts, brief: Brief) -> Decision:
+    """Approval; a STATE takes the place of the one that the project has."""
+    state = brief.state if facts.category is Category.STATE else None
+    return Decision(verdict=Verdict.APPROVE, entry=state.label if state else None)
+
+
 def _refuses(known: Twin, case: Case, replaces: str | None) -> bool:
     """Whether an entry of equal text makes the candidate a duplicate rather than a retry or an update."""
     if known.entry.status is EntryStatus.UNCONFIRMED or known.entry.id == replaces:
         return False
     own = (known.key_id, known.session_id) == (case.caller.key_id, case.request.session_id)
-    return not (known.entry.status is EntryStatus.PENDING and own)
+    # The own session offers again what is on its way, or has reviewed what it was let store unreviewed.
+    return not (own and (known.entry.status is EntryStatus.PENDING or known.unreviewed))
 
 
 def _category(draft: Draft) -> Category | None:

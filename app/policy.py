@@ -59,7 +59,14 @@ def refused_by_gate(reasons: tuple[Reason, ...]) -> Decision:
 
 def combine(verdicts: list[Verdict]) -> Verdict:
     """The verdict on a whole tool call: approved only if every text is; a refusal outweighs a held text."""
-    for verdict in (Verdict.REJECT, Verdict.REWRITE, Verdict.UPDATE, Verdict.DUPLICATE, Verdict.HELD):
+    for verdict in (
+        Verdict.REJECT,
+        Verdict.REWRITE,
+        Verdict.UPDATE,
+        Verdict.DUPLICATE,
+        Verdict.EXPIRED,
+        Verdict.HELD,
+    ):
         if verdict in verdicts:
             return verdict
     return Verdict.APPROVE

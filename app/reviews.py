@@ -1,22 +1,25 @@
-"""Calls and reviews: what was asked, what was found and decided, under the idempotency of the tool call id."""
+"""Calls and reviews: what was asked, what was found and decided, under the idempotency of the tool call id.
 
-from collections.abc import Mapping
+A review says what holds now; when a later decision changes that, `app.decisions` keeps what held before.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Select, bindparam, func, insert, select, text, update
+from sqlalchemy import Select, bindparam, insert, select, text, update
 from sqlalchemy.engine import RowMapping
 from sqlmodel import Session, col
 
-from app import messages, policy
+from app import decisions, held, messages, policy
 from app.callers import Caller
 from app.cases import Draft, Outcome
 from app.db import new_id
 from app.errors import Conflict, NotFound
 from app.models import CALL, PROJECT, REVIEW, Call, Project, Review
-from app.schemas import Facts, Judgement, Level, ReviewOut, ReviewRequest, Usage, Verdict
+from app.schemas import DecisionOut, Facts, Fault, Judgement, Level, ReviewOut, ReviewRequest, Usage, Verdict
 
 # A review as its columns; written and read without objects between, since every review passes here.
 Row = dict[str, Any]
@@ -130,6 +133,7 @@ def add_call(
             "session_id": request.session_id,
             "tool_call_id": request.tool_call_id,
             "request_hash": request_hash(request),
+            "dry_run": request.dry_run,
             "open_until": open_until,
             "created_at": created_at,
         },
@@ -185,6 +189,13 @@ def save(session: Session, rows: list[Row]) -> None:
         session.execute(_DECIDE, {"review_id": row["id"], **{name: row[name] for name in _BLANK}})
 
 
+def wait(session: Session, rows: list[Row], now: datetime) -> None:
+    """Let those of the reviews that are held wait for a decision; they are written down already."""
+    for row in rows:
+        if row["verdict"] == Verdict.HELD:
+            held.add(session, row["id"], row["project_id"], Fault(row["fault"]) if row["fault"] else None, now)
+
+
 def of_call(session: Session, call_id: str) -> list[Row]:
     """A call's reviews in the order of its texts."""
     return [dict(row) for row in session.execute(_OF_CALL, {"call_id": call_id}).mappings()]
@@ -214,6 +225,47 @@ def decided(session: Session, caller: Caller, review_id: str) -> Review:
     if review is None:
         raise NotFound("There is no review with this id.")
     return review
+
+
+def project_of(session: Session, caller: Caller, review_id: str) -> str:
+    """Id of the review's project; the review need not be decided yet.
+
+    Raises:
+        NotFound: there is no such review that the caller sees.
+    """
+    project_id: str | None = session.execute(
+        select(REVIEW.c.project_id)
+        .join(PROJECT, PROJECT.c.id == REVIEW.c.project_id)
+        .where(REVIEW.c.id == review_id, caller.scope())
+    ).scalar()
+    if project_id is None:
+        raise NotFound("There is no review with this id.")
+    return project_id
+
+
+def is_dry_run(session: Session, review: Review) -> bool:
+    """Whether the review was only asked for, with nothing to be stored."""
+    return bool(session.execute(select(CALL.c.dry_run).where(CALL.c.id == review.call_id)).scalar_one())
+
+
+def made_by(caller: Caller, *, key_id: str | None, session_id: str | None, project: str | None) -> Select[str, str]:
+    """Selects ids of reviews and of their projects: those that came from a key, a session or both."""
+    query = (
+        select(REVIEW.c.id, REVIEW.c.project_id)
+        .join(PROJECT, PROJECT.c.id == REVIEW.c.project_id)
+        .where(caller.scope())
+    )
+    for column, value in ((REVIEW.c.key_id, key_id), (REVIEW.c.session_id, session_id), (PROJECT.c.name, project)):
+        if value is not None:
+            query = query.where(column == value)
+    return query
+
+
+def now_holds(session: Session, review: Review, **changes: Any) -> None:
+    """Write into a review what holds of it since a later decision."""
+    for name, value in changes.items():
+        setattr(review, name, value)
+    session.flush()
 
 
 def cached(session: Session, cache_key: str) -> Judgement | None:
@@ -248,11 +300,11 @@ def get(session: Session, caller: Caller, review_id: str) -> ReviewOut:
     row = session.execute(_DECIDED_REVIEWS.where(REVIEW.c.id == review_id, caller.scope())).mappings().first()
     if row is None:
         raise NotFound("There is no review with this id.")
-    return out(row, row["project_name"])
+    return out(row, row["project_name"], decisions.of_reviews(session, [review_id]).get(review_id, []))
 
 
-def approved(session: Session, caller: Caller, session_id: str, tool_call_id: str) -> list[Review]:
-    """The approved reviews of a tool call of the caller's, in the order of its texts."""
+def let_through(session: Session, caller: Caller, session_id: str, tool_call_id: str) -> list[Review]:
+    """The reviews of a tool call of the caller's that did not keep it from the store, in the order of its texts."""
     return list(
         session.execute(
             select(Review)
@@ -260,7 +312,7 @@ def approved(session: Session, caller: Caller, session_id: str, tool_call_id: st
                 col(Review.key_id) == caller.key_id,
                 col(Review.session_id) == session_id,
                 col(Review.tool_call_id) == tool_call_id,
-                col(Review.verdict) == Verdict.APPROVE.value,
+                col(Review.verdict).in_((Verdict.APPROVE.value, Verdict.HELD.value)),
             )
             .order_by(col(Review.position))
         ).scalars()
@@ -290,17 +342,9 @@ def page(
             query = query.where(column == str(value))
     if before is not None:
         query = query.where(REVIEW.c.id < before)
-    return [out(row, row["project_name"]) for row in session.execute(query).mappings()]
-
-
-def held(session: Session) -> list[tuple[str, int, datetime]]:
-    """The texts that wait for a decision: for each fault how many, and since when the oldest."""
-    query = (
-        select(col(Review.fault), func.count(), func.min(col(Review.created_at)))
-        .where(text("verdict = 'held'"))
-        .group_by(col(Review.fault))
-    )
-    return [(fault or "unknown", number, since) for fault, number, since in session.execute(query)]
+    rows = session.execute(query).mappings().all()
+    later = decisions.of_reviews(session, [row["id"] for row in rows])
+    return [out(row, row["project_name"], later.get(row["id"], [])) for row in rows]
 
 
 def settle(
@@ -371,8 +415,8 @@ def mark_stored(session: Session, caller: Caller, review_id: str, now: datetime)
     return review
 
 
-def out(row: Mapping[str, Any] | RowMapping, project: str) -> ReviewOut:
-    """The review as the API shows it."""
+def out(row: Mapping[str, Any] | RowMapping, project: str, later: Sequence[DecisionOut] = ()) -> ReviewOut:
+    """The review as the API shows it, with later decisions about it."""
     facts, evidence = row["facts"] or {}, row["evidence"]
     return ReviewOut(
         **{name: row[name] for name in _SHOWN},
@@ -383,5 +427,6 @@ def out(row: Mapping[str, Any] | RowMapping, project: str) -> ReviewOut:
         passage=evidence.get("passage"),
         possible_duplicate=evidence.get("possible_duplicate"),
         note=evidence.get("note"),
+        decisions=list(later),
         usage=Usage(**{name: row[name] for name in Usage.model_fields}),
     )

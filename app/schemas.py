@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 
 class Category(StrEnum):
@@ -27,7 +27,10 @@ MemoryCategory = Literal[Category.STATE, Category.DECISION, Category.RULE, Categ
 
 
 class Verdict(StrEnum):
-    """What follows from the facts. ``held`` means that nobody could judge; it is neither approval nor refusal."""
+    """What follows from the facts. ``held`` means that nobody could judge; it is neither approval nor refusal.
+
+    What was held and then decided by nobody in time is ``expired``: not stored, not refused for any fault of its own.
+    """
 
     APPROVE = "approve"
     REWRITE = "rewrite"
@@ -35,6 +38,7 @@ class Verdict(StrEnum):
     DUPLICATE = "duplicate"
     REJECT = "reject"
     HELD = "held"
+    EXPIRED = "expired"
 
 
 class Scope(StrEnum):
@@ -96,6 +100,7 @@ class EntryStatus(StrEnum):
     UNCONFIRMED = "unconfirmed"
     SUPERSEDED = "superseded"
     DELETED = "deleted"
+    WITHDRAWN = "withdrawn"
 
 
 class Model(BaseModel):
@@ -214,6 +219,16 @@ class Fault(StrEnum):
 
 # Faults after which only a person may let the text in, whatever the failure policy says.
 FOR_A_PERSON = frozenset({Fault.REPEATED_REFUSALS, Fault.SUSPICIOUS})
+# Faults that lie in the text, the model or the request to it: asking again by itself would most likely fail again.
+LASTING = FOR_A_PERSON | {
+    Fault.NOT_JSON,
+    Fault.SCHEMA_VIOLATION,
+    Fault.UNKNOWN_LABEL,
+    Fault.QUOTE_NOT_FOUND,
+    Fault.REFUSAL,
+    Fault.TRUNCATED,
+    Fault.BAD_REQUEST,
+}
 
 
 class Usage(Model):
@@ -233,7 +248,7 @@ class Usage(Model):
 class Judgement(Model):
     """A reviewer's answer: facts, or the fault that kept it from giving any; the usage is known either way."""
 
-    reviewer: Literal["gate", "offline", "anthropic"]
+    reviewer: Literal["gate", "offline", "anthropic", "decision"]
     facts: Facts | None
     fault: Fault | None = None
     fault_detail: Written | None = None
@@ -309,6 +324,63 @@ class PassageRef(Model):
     quote: str
 
 
+class DecidedBy(StrEnum):
+    """Who decided after the review: a person, the reviewer that was back, or the rule that ends waiting."""
+
+    PERSON = "person"
+    REVIEWER = "reviewer"
+    RULE = "rule"
+
+
+class Telling(StrEnum):
+    """Whether the agent has been told of a decision: it will be, it was, or there is nothing left to tell."""
+
+    DUE = "due"
+    TOLD = "told"
+    MOOT = "moot"
+
+
+class Removal(Model):
+    """What a person or an agent should remove from a store, or put back there, since its entry was withdrawn."""
+
+    entry_id: str
+    store: str
+    store_id: str | None
+    key: str | None
+    text: str = Field(description="The text to remove.")
+    restore: str | None = Field(description="The text that stood there before it, and should stand there again.")
+    confirmed: bool = Field(description="Whether the store reported that it holds the text; else it may not be there.")
+
+
+class Earlier(Model):
+    """What held before a decision."""
+
+    verdict: Verdict | None = Field(description="None while the reviewer was still thinking.")
+    reasons: list[Reason] = []
+    fault: Fault | None = None
+    reviewer: str = ""
+    suggested_text: str | None = None
+    category: Category | None = None
+
+
+class DecisionOut(Model):
+    """A decision about a text after its review; the newest one holds."""
+
+    id: str
+    review_id: str
+    verdict: Verdict
+    reasons: list[Reason]
+    reason: str
+    suggested_text: str | None
+    by: DecidedBy
+    key_id: str | None = Field(description="The key of the person who decided; None if no person did.")
+    earlier: Earlier
+    removals: list[Removal]
+    telling: Telling
+    created_at: datetime
+    told_at: datetime | None
+
+
 class ReviewOut(Model):
     """One judged candidate."""
 
@@ -344,6 +416,9 @@ class ReviewOut(Model):
     created_at: datetime
     decided_at: datetime
     stored_at: datetime | None
+    decisions: list[DecisionOut] = Field(
+        default=[], description="Later decisions about it, oldest first; its other fields say what holds now."
+    )
 
 
 class CallOut(Model):
@@ -368,6 +443,124 @@ class StoredReport(Model):
     store_id: Name | None = Field(default=None, description="The store's own id of the item.")
 
 
+# --- API: what was held, and decisions about it ------------------------------------------------------------------
+
+
+class DecisionIn(Model):
+    """What a person decides about a text, whatever the verdict was."""
+
+    verdict: Literal[Verdict.APPROVE, Verdict.REWRITE, Verdict.REJECT]
+    reason: Annotated[str, BeforeValidator(storable), StringConstraints(min_length=1, max_length=2000, pattern=r"\S")]
+    suggested_text: Text | None = Field(
+        default=None, description="For `rewrite`: a text that will pass as it is, if the agent stores it."
+    )
+    category: MemoryCategory | None = Field(default=None, description="What it is; by default what a reviewer says.")
+    reasons: list[Reason] = Field(default=[], max_length=len(Reason), description="Reason codes, for a refusal.")
+
+
+class HeldOut(Model):
+    """A text that waits for a decision."""
+
+    review_id: str
+    project: str
+    key_id: str
+    agent: str
+    session_id: str
+    store: str
+    tool: str
+    key: str | None
+    text: str
+    fault: Fault
+    since: datetime
+    retry_at: datetime | None = Field(description="When the reviewer is asked again; None if only a person decides.")
+    tries: int
+    stored: bool = Field(description="Whether the failure policy let it into the store meanwhile.")
+
+
+class HeldCount(Model):
+    """How many texts are held for a fault, and since when the oldest of them."""
+
+    fault: Fault
+    count: int
+    oldest: datetime
+
+
+class HeldPage(Model):
+    """Held texts, oldest first; ``next`` is the cursor of the following page."""
+
+    items: list[HeldOut]
+    counts: list[HeldCount] = Field(description="All that is held, of the project if one was named.")
+    next: str | None
+
+
+class NewsItem(Model):
+    """A decision that the agent has not been told of yet."""
+
+    decision_id: str
+    review_id: str
+    verdict: Verdict
+    text: str | None = Field(description="The text to store, exactly as it is; None where there is none.")
+    removals: list[Removal]
+    message: str = Field(description="What the agent is told, ready to show.")
+
+
+class News(Model):
+    """Decisions that an agent has not been told of, oldest first; ``more`` are left for another time."""
+
+    items: list[NewsItem]
+    more: int
+
+
+class ToldIn(Model):
+    """Decisions that the agent has been told of."""
+
+    decisions: list[Key] = Field(max_length=200)
+
+
+class Override(Model):
+    """A text under the verdict that a person gave it: a labelled text, as `bouncer eval` reads it."""
+
+    id: str
+    project: str
+    text: str
+    category: Category
+    verdict: Verdict
+    reasons: list[Reason]
+    case: Literal["override"] = "override"
+    lang: str = "und"
+    note: str = Field(description="The person's reason.")
+
+
+class OverridePage(Model):
+    """Overrides, oldest first; ``next`` is the cursor of the following page."""
+
+    items: list[Override]
+    next: str | None
+
+
+class WithdrawalIn(Model):
+    """Whose memories to withdraw: a key's, a session's, or those of one session under one key."""
+
+    key_id: Key | None = Field(default=None, description="The key that proposed them; `local` stands for none.")
+    session_id: Key | None = None
+    project: Name | None = Field(default=None, description="Only in this project.")
+    reason: Annotated[str, BeforeValidator(storable), StringConstraints(max_length=2000)] = ""
+    dry_run: bool = Field(default=False, description="Only list what would be withdrawn.")
+
+    @model_validator(mode="after")
+    def _names_a_source(self) -> "WithdrawalIn":
+        if self.key_id is None and self.session_id is None:
+            raise ValueError("name a key or a session")
+        return self
+
+
+class WithdrawalOut(Model):
+    """What is withdrawn, and so has to leave its store."""
+
+    items: list[Removal]
+    changed: int = Field(description="How many entries this request withdrew; 0 if all were withdrawn before.")
+
+
 # --- API: entries, policy, projects -----------------------------------------------------------------------------
 
 
@@ -387,6 +580,9 @@ class EntryOut(Model):
     key_id: str = Field(description="Id of the key that proposed it; `local` where none was needed.")
     session_id: str | None
     agent: str | None
+    agent_id: str | None = Field(default=None, description="The subagent that offered it, if it was one.")
+    tool: str | None = Field(default=None, description="The tool that it was offered with.")
+    unreviewed: bool = Field(description="It was let into the store while nobody could judge it.")
     created_at: datetime
     updated_at: datetime
 

@@ -73,6 +73,9 @@ class Settings(BaseSettings):
     pending_minutes: float = Field(
         default=10.0, gt=0, description="How long an approved entry waits for the store's report."
     )
+    held_days: float = Field(
+        default=14.0, gt=0, description="How long a held text waits for a decision, and a told approval for its store."
+    )
     neighbours: int = Field(default=8, ge=1, le=32, description="Most entries shown to a reviewer.")
     passages: int = Field(default=4, ge=0, le=16, description="Most document passages shown to a reviewer.")
     busy_timeout_seconds: float = Field(default=5.0, gt=0, description="How long a wait for the database may last.")

@@ -1743,7 +1743,7 @@ def now() -> str:
 
 _MAXIMUM_ANSWER = 4 << 20
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_VERDICTS = ("approve", "rewrite", "update", "duplicate", "reject", "held")
+_VERDICTS = ("approve", "rewrite", "update", "duplicate", "reject", "held", "expired")
 
 
 class ServiceFailure(Exception):
@@ -2221,7 +2221,7 @@ def keeps_documents_back(config: Config) -> str:
 
 # --- events -----------------------------------------------------------------------------------------------------
 
-_LONGEST_REASON, _LONGEST_NOTES, _LONGEST_START = 1500, 4000, 600
+_LONGEST_REASON, _LONGEST_NOTES, _LONGEST_START, _LONGEST_NEWS = 1500, 4000, 600, 3200
 _NEXT_STEP = "Run the /hygiene skill and store the rewritten memory."
 _REMINDER = (
     "Memory writes are reviewed before they are stored. Kept: STATE (where the project stands; one, updated in place),"
@@ -2271,7 +2271,12 @@ class Event:
 
 
 class Answer:
-    """What the hook says: a decision (deny, ask, or none) with its reason, notes for the agent, a fault for people."""
+    """What the hook says: a decision (deny, ask, or none) with its reason, notes for the agent, a fault for people.
+
+    `then` is what is left to do when it has been said.
+    """
+
+    then: Callable[[], None] | None = None
 
     def __init__(self, decision: str = "", reason: str = "", notes: Iterable[str] = (), fault: str = "") -> None:
         self.decision, self.reason, self.fault = decision, reason, fault
@@ -2446,7 +2451,9 @@ def unreviewed(event: Event, told: str, kind: str = "unreviewed") -> Answer:
         return Answer(notes=[told, end, event.config.broken])
     if policy == "ask":
         return Answer("ask", f"{told} Store it all the same? {end}")
-    if policy == "hold" and not failure:
+    if policy == "hold" and kind == "held":
+        end += " It waits at the service for a decision, of which a later session is told: do not retry now."
+    elif policy == "hold" and not failure:
         end = "The text is kept in the journal and will be reviewed when the service is back: do not retry now."
     else:
         end += " Retry later."
@@ -2530,7 +2537,9 @@ def _report_deleted(event: Event, call: Call) -> None:
 def _report_reviews(event: Event, call: Call, failed: bool) -> None:
     query = f"session_id={_quoted(event.session)}&tool_call_id={_quoted(event.call_id)}"
     page, _ = call_service(event.config, "GET", f"/v1/reviews?{query}", None, event.end)
-    approved = [review for review in map(_mapping, _items(page.get("items"))) if review.get("verdict") == "approve"]
+    # What was held and let through all the same is in the store now, like what was approved.
+    reviews = map(_mapping, _items(page.get("items")))
+    approved = [review for review in reviews if review.get("verdict") in ("approve", "held")]
     ids, taken = reported_ids(event.response), keys_taken(event.tool, event.response, event.config.tools)
     for review in approved:
         place, text = review.get("position"), review.get("text")
@@ -2574,8 +2583,12 @@ def start_session(event: Event) -> Answer:
     """Bring service and journal up to date, and say in short what is worth keeping."""
     config, end = event.config, min(event.end - 0.5, event.started + 4)
     news = [f"{problem.rstrip('.')}." for problem in config.problems]
+    decided: str = ""
+    told_of: list[object] = []
     try:
-        news += [item(config, end) for item in _NEWS if config.level != "gate"]
+        if config.level != "gate":
+            decided, told_of = _decided(event, end)
+            news += [item(config, end) for item in _NEWS]
     except ServiceFailure as failure:
         news.append(f"Memory writes cannot be reviewed now, because {failure}.")
     except OSError as error:
@@ -2586,7 +2599,44 @@ def start_session(event: Event) -> Answer:
     _forget_old_sessions(config)
     told = _clip(" ".join(filter(None, news)), _LONGEST_START)
     reminded = _reminded(event) and len(told) + len(_REMINDER) < _LONGEST_START
-    return Answer(notes=[told, _REMINDER if reminded else ""])
+    said = Answer(notes=[told, _REMINDER if reminded else "", decided])
+    if told_of:
+        said.then = lambda: _acknowledge(event, told_of)
+    return said
+
+
+def _decided(event: Event, end: float) -> tuple[str, list[object]]:
+    """What was decided about earlier texts while the agent was away, in bounds; and the ids of what that tells."""
+    target = f"/v1/decisions/news?project={_quoted(event.config.project)}&agent={_quoted(event.agent)}&count=50"
+    try:
+        news, _ = call_service(event.config, "GET", target, None, end)
+    except ServiceFailure as failure:
+        if failure.status == 404:
+            return "", []  # an older service
+        raise
+    items = [item for item in map(_mapping, _items(news.get("items"))) if _string(item.get("decision_id"))]
+    if not items:
+        return "", []
+    more = news.get("more")
+    total = len(items) + (more if isinstance(more, int) else 0)
+    lines = [f"{total} held or overruled {'memory was' if total == 1 else 'memories were'} decided; /hygiene says how."]
+    for number, item in enumerate(items, 1):
+        line = f"{number}. {redact(_string(item.get('message')))}"
+        if len(line) > _LONGEST_NEWS - 200:
+            line = f"{number}. Too long to be shown here: `bouncer queue show {_clip(str(item.get('review_id')), 64)}`."
+        if sum(map(len, lines)) + len(lines) + len(line) > _LONGEST_NEWS - 100:
+            lines.append(f"… and {total - number + 1} more at the next start of a session.")
+            return "\n".join(lines), [item.get("decision_id") for item in items[: number - 1]]
+        lines.append(line)
+    return "\n".join(lines), [item.get("decision_id") for item in items]
+
+
+def _acknowledge(event: Event, decisions: list[object]) -> None:
+    """Say that the agent was told. What is not acknowledged is told again, which is better than never."""
+    try:
+        call_service(event.config, "POST", "/v1/decisions/told", {"decisions": decisions}, event.end)
+    except ServiceFailure:
+        return
 
 
 def refresh_policy(config: Config, end: float) -> str:
@@ -2755,13 +2805,15 @@ def render(event_name: str, said: Answer) -> dict[str, object]:
     return output
 
 
-def _write(file: int, text: str) -> None:
+def _write(file: int, text: str) -> bool:
+    """Write it all; False if nobody listens any more."""
     content = text.encode("utf-8", "backslashreplace")
     try:
         while content:
             content = content[os.write(file, content) :]
     except OSError:
-        return  # nobody listens any more
+        return False
+    return True
 
 
 def main(arguments: Sequence[str], started: float = STARTED) -> int:
@@ -2778,7 +2830,8 @@ def main(arguments: Sequence[str], started: float = STARTED) -> int:
         _write(2, f"{message}\n" if message else "")
         return 2 if said.decision == "deny" else 0
     output = render(event_name, said)
-    _write(1, dumps(output) if output else "")
+    if _write(1, dumps(output) if output else "") and said.then is not None:
+        said.then()
     return 0
 
 

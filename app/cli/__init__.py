@@ -12,6 +12,7 @@ from app.cli.journal import journal
 from app.cli.judging import check, demo, evaluate, serve
 from app.cli.keys import audit_log, keys
 from app.cli.operation import backup, restore
+from app.cli.queue import queue, withdraw
 from app.errors import BouncerError
 from app.settings import app_version
 
@@ -22,13 +23,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (serve, demo, check, init, uninstall, doctor, backup, restore):
+for command in (serve, demo, check, init, uninstall, doctor, backup, restore, withdraw):
     app.command()(command)
 app.command(name="eval")(evaluate)
 app.command(name="audit-log")(audit_log)
 app.add_typer(journal, name="journal")
 app.add_typer(docs, name="docs")
 app.add_typer(keys, name="keys")
+app.add_typer(queue, name="queue")
 
 
 @app.callback(invoke_without_command=True)

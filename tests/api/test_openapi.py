@@ -17,8 +17,15 @@ from tests.support.pipelines import GOOD
 from tests.support.team import Team, bearer
 
 REFUSALS = ["400", "404", "405", "409", "413", "422"]
-# A form cannot say that a hash is its text's, that no secret stands in a text, or that an admin's key is unbound.
-MEANING_MATTERS = ("/v1/projects/{project}/documents", "/v1/entries", "/v1/keys")
+# A form cannot say that a hash is its text's, that no secret stands in a text, that an admin's key is unbound, or which
+# fields go together.
+MEANING_MATTERS = (
+    "/v1/projects/{project}/documents",
+    "/v1/entries",
+    "/v1/keys",
+    "/v1/reviews/{review_id}/decision",
+    "/v1/withdrawals",
+)
 
 
 @pytest.fixture(scope="session")

@@ -86,6 +86,15 @@ def requests(foreign: Tenant) -> dict[str, tuple[str, str, dict[str, Any]]]:
         "GET /v1/entries/{entry_id}": ("GET", f"/v1/entries/{entry}", {}),
         "DELETE /v1/entries/{entry_id}": ("DELETE", f"/v1/entries/{entry}", {}),
         "GET /v1/policy": ("GET", "/v1/policy", {"params": named}),
+        "GET /v1/queue": ("GET", "/v1/queue", {"params": named}),
+        "POST /v1/reviews/{review_id}/decision": (
+            "POST",
+            f"/v1/reviews/{review}/decision",
+            {"json": {"verdict": "reject", "reason": "It is foreign."}},
+        ),
+        "GET /v1/decisions/news": ("GET", "/v1/decisions/news", {"params": named | {"agent": "claude-code"}}),
+        "POST /v1/decisions/told": ("POST", "/v1/decisions/told", {"json": {"decisions": [foreign.refused["id"]]}}),
+        "GET /v1/decisions/overrides": ("GET", "/v1/decisions/overrides", {"params": named}),
         "PUT /v1/projects/{project:path}/documents": (
             "PUT",
             f"/v1/projects/{foreign.project}/documents",
@@ -100,6 +109,9 @@ EMPTY: dict[str, Any] = {
     "GET /v1/reviews": {"items": [], "next": None},
     "GET /v1/entries": {"items": [], "next": None},
     "GET /v1/entries/search": [],
+    "GET /v1/queue": {"items": [], "counts": [], "next": None},
+    "GET /v1/decisions/news": {"items": [], "more": 0},
+    "GET /v1/decisions/overrides": {"items": [], "next": None},
     "GET /v1/projects/{project:path}/documents": {"documents": []},
 }
 # An admin's key is bound to nothing, so nothing is foreign to it.

@@ -45,6 +45,7 @@ class ScriptedService:
         raw: if given, the bytes that are sent in place of any answer.
         statuses: an HTTP status for a path, in place of its answer.
         policy: what `GET /v1/policy` gives.
+        news: the decisions that the agent has not been told of.
     """
 
     def __init__(self) -> None:
@@ -58,6 +59,7 @@ class ScriptedService:
         self.delay = 0.0
         self.raw: bytes | None = None
         self.statuses: dict[str, int] = {}
+        self.news: list[Any] = []
         self.policy: dict[str, Any] = {
             "level": "offline",
             "minimum_words": 8,
@@ -86,7 +88,7 @@ class ScriptedService:
         if request.path == "/v1/policy":
             tag = '"1"'
             return (304, None) if request.headers.get("if-none-match") == tag else (200, self.policy)
-        return 200, {}
+        return 200, {"items": self.news, "more": 0} if request.path == "/v1/decisions/news" else {}
 
     def _review(self, call: dict[str, Any]) -> dict[str, Any]:
         reviews = []
