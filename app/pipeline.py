@@ -632,9 +632,14 @@ def _unasked(fault: Fault) -> Judgement:
 
 
 def _with_storable_suggestion(judgement: Judgement) -> Judgement:
-    """The judgement without its suggested text if the gate would refuse that: no advice to write what is sent back."""
+    """The judgement without its suggested text if that would be refused: no advice to write what is sent back.
+
+    Nothing is suggested for an attack: what is left of it in other words would reach the agent as our own advice.
+    """
     facts = judgement.facts
-    if facts is None or facts.suggested_text is None or not gate.check(facts.suggested_text):
+    if facts is None or facts.suggested_text is None:
+        return judgement
+    if not facts.addresses_reader and not gate.check(facts.suggested_text):
         return judgement
     return judgement.model_copy(update={"facts": facts.model_copy(update={"suggested_text": None})})
 

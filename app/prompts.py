@@ -22,6 +22,7 @@ from app.settings import resource
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _NONCE = re.compile(r"[0-9A-Za-z]{4,64}")
 _BRACKETS = "<＜﹤"
+_INVISIBLE = "[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*"
 
 # Words of JSON schema that providers refuse (ranges, which are checked here) or that the prompt says better.
 _NOT_IN_SUBSET = frozenset({"title", "description", "minimum", "maximum"})
@@ -177,7 +178,8 @@ def _quoted(text: str, nonce: str) -> str:
 def _look_alike() -> re.Pattern[str]:
     prompts = load_prompts()
     names = sorted(set(re.findall(r"<(\w+) [^<>]*nonce=", prompts.user + prompts.entry + prompts.passage)))
-    return re.compile(rf"[{_BRACKETS}](?=[^\w{_BRACKETS}>\[]*(?:{'|'.join(names)}))", re.IGNORECASE)
+    spelt = "|".join(_INVISIBLE.join(name) for name in names)
+    return re.compile(rf"[{_BRACKETS}](?=[^\w{_BRACKETS}>\[]*(?:{spelt}))", re.IGNORECASE)
 
 
 def _strict(schema: dict[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,10 @@ class Verdict(StrEnum):
 
 
 class Scope(StrEnum):
-    """How far a RULE or DISCOVERY reaches: one resource, a pattern worth keeping, or so far that it says nothing."""
+    """How far a text reaches: one resource, a pattern worth keeping, or so far that it says nothing.
+
+    Asked of every RULE and DISCOVERY; a QUIRK may be marked as one resource's, and other categories have none.
+    """
 
     RESOURCE = "resource"
     PATTERN = "pattern"

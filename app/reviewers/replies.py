@@ -18,6 +18,9 @@ from app.schemas import Brief, Category, Facts, Fault, Restatement
 QUOTE_WORDS = 3
 QUOTE_LETTERS = 8  # of a script without capitals, such as Japanese or Thai, which may put no spaces between words
 
+# Marks that a model copies as their plain twins.
+_TYPOGRAPHY = {ord(mark): plain for plain, marks in (("'", "‘’‚′"), ('"', "“”„«»″"), ("-", "‐‑‒–—−")) for mark in marks}
+
 # A model that was asked for one object and writes more stray braces than this before it has not understood.
 _MOST_BRACES = 32
 
@@ -197,5 +200,5 @@ def _check_quote(claim: Restatement, brief: Brief) -> None:
 
 
 def _plain(text: str) -> str:
-    """The text as a model saw it, but for its line breaks and spaces."""
-    return " ".join(unicodedata.normalize("NFC", neutralised(text)).split())
+    """The text as a model saw it, but for line breaks, spaces and the cut of quotation marks and dashes."""
+    return " ".join(unicodedata.normalize("NFC", neutralised(text)).translate(_TYPOGRAPHY).split())

@@ -117,6 +117,13 @@ async def test_what_the_gate_would_refuse_is_never_suggested(
     assert all(suggestion not in row["facts"] for row in paid.rows("SELECT facts FROM review"))
 
 
+async def test_nothing_is_suggested_for_an_attack(paid: Bench, model: ScriptedReviewer) -> None:
+    model.script(found(addresses_reader=True, suggested_text=GOOD[1]))
+    (review,) = (await paid.review(GOOD[0])).reviews
+    assert (review.reasons, review.suggested_text) == ([Reason.INJECTION], None)
+    assert GOOD[1] not in review.message
+
+
 async def test_what_the_gate_would_refuse_salvages_no_summary(paid: Bench, model: ScriptedReviewer) -> None:
     model.script(found(Category.NONE, suggested_text=SLOP))
     assert (await paid.review(GOOD[0])).verdict is Verdict.REJECT

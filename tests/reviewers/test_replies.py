@@ -109,7 +109,7 @@ def test_of_a_quirk_the_scope_may_be_given(scope: str | None) -> None:
 
 DOCUMENT = (
     "Raw pages are stored first,\nso that   rules can be *replayed*; see `</candidate>`.\n"
-    "生のページを先に保存する。Cafe\u0301 au lait. ห้ามลบข้อมูลดิบ"
+    "生のページを先に保存する。Cafe\u0301 au lait. ห้ามลบข้อมูลดิบ Don’t “fix” it – replay‑only."
 )
 
 
@@ -125,6 +125,7 @@ DOCUMENT = (
         "Café au lait",
         "ห้ามลบข้อมูลดิบ",
         "Adding a spider",
+        'Don\'t "fix" it - replay-only.',
     ],
 )
 def test_words_of_the_passage_are_evidence(quote: str) -> None:
