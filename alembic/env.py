@@ -7,15 +7,14 @@ from app import models
 from app.settings import load_settings
 
 
-def _is_a_model(_: object, name: str | None, kind: str, reflected: bool, compare_to: object) -> bool:
-    """Whether a comparison looks at the object: not at the word index, which has no model."""
-    is_index_of_words = kind == "table" and reflected and compare_to is None and str(name).startswith("entry_words")
-    return not is_index_of_words
+def _has_a_model(name: str | None, kind: str, _: object) -> bool:
+    """Whether a comparison looks at the table: not at those that a service makes on PostgreSQL (`in_postgres`)."""
+    return kind != "table" or not str(name).startswith("entry_search")
 
 
 def _run(connection: object) -> None:
     context.configure(
-        connection=connection, target_metadata=models.metadata, render_as_batch=True, include_object=_is_a_model
+        connection=connection, target_metadata=models.metadata, render_as_batch=True, include_name=_has_a_model
     )
     with context.begin_transaction():
         context.run_migrations()

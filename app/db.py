@@ -182,6 +182,15 @@ class Database:
         if before != after:
             log.info("database.migrated", before=before, after=after)
 
+    def take_turn_to_migrate(self, session: Session) -> None:
+        """Wait, in a session for writing, until no other process changes the schema."""
+        self._kind.take_turn_to_migrate(session.connection())
+
+    @property
+    def kind(self) -> str:
+        """``sqlite`` or ``postgresql``."""
+        return self.engine.dialect.name
+
     @property
     def shown_url(self) -> str:
         """The URL without its password."""

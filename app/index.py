@@ -18,7 +18,7 @@ from app.documents import Comparison, Documents
 from app.embeddings import Embedder
 from app.errors import Conflict, Invalid
 from app.models import Entry, Review
-from app.neighbours import Indexed, Neighbourhood
+from app.neighbours import Indexed, open_neighbourhood
 from app.schemas import (
     Category,
     DeletedReport,
@@ -43,7 +43,7 @@ class Index:
     def __init__(self, database: Database, embedder: Embedder, *, now: Callable[[], datetime] = utc_now) -> None:
         self.database = database
         self.documents = Documents(embedder, gate.redact)
-        self.neighbourhood = Neighbourhood(embedder)
+        self.neighbourhood = open_neighbourhood(database, embedder)
         self.embed = embedder.embed
         self.now = now
 
@@ -112,7 +112,7 @@ class Index:
 
     def renew_vector(self, session: Session, entry: Entry) -> None:
         """Bring the entry's vector in step with its changed text."""
-        self.neighbourhood.replace(session, entry.id, self.embed([entry.text])[0])
+        self.neighbourhood.replace(session, entry.id, entry.text, self.embed([entry.text])[0])
 
     def report_failed(self, caller: Caller, review_id: str) -> Review:
         """The agent's tool failed, or a person said no: what was pending for the review refuses nobody any more.

@@ -107,8 +107,8 @@ def build_pipeline(settings: Settings) -> Pipeline:
     database.on_error(metrics.database_failed)
     metrics.add(Census(database, settings))
     pipeline = Pipeline(database, settings, _build_embedder(settings), model=model, metrics=metrics)
-    with database.write() as session:
-        pipeline.index.neighbourhood.check_space(session)
+    if (reason := pipeline.index.neighbourhood.why_in_memory) is not None:
+        log.warning("neighbours.in_memory", reason=reason)
     try:
         database.ping()
         pipeline.sweep()

@@ -285,7 +285,7 @@ class EntryVector(Table, table=True):
 
 
 class EmbeddingSpace(Table, table=True):
-    """The one embedding model whose vectors are stored (owner: `neighbours`); guards against mixing models."""
+    """The one embedding model whose vectors are stored (owner: `space`); guards against mixing models."""
 
     __tablename__ = "embedding_space"
 
@@ -367,6 +367,7 @@ class LedgerLine(Table, table=True):
 # several times as long as running it.
 CALL: SqlTable = metadata.tables["call"]
 DECISION: SqlTable = metadata.tables["decision"]
+EMBEDDING_SPACE: SqlTable = metadata.tables["embedding_space"]
 ENTRY: SqlTable = metadata.tables["entry"]
 ENTRY_VECTOR: SqlTable = metadata.tables["entry_vector"]
 HELD: SqlTable = metadata.tables["held"]

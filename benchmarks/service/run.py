@@ -35,7 +35,7 @@ from app import entries, gate, projects  # noqa: E402
 from app.callers import LOCAL  # noqa: E402
 from app.db import open_database, utc_now  # noqa: E402
 from app.embeddings import WordLlamaEmbedder  # noqa: E402
-from app.neighbours import Indexed, Neighbourhood  # noqa: E402
+from app.neighbours import Indexed, open_neighbourhood  # noqa: E402
 from app.schemas import Category, EntryIn  # noqa: E402
 from app.settings import Settings  # noqa: E402
 
@@ -124,9 +124,8 @@ def fill(settings: Settings, texts: Texts, number: int) -> None:
     """Put stored entries into the project, in one transaction."""
     database = open_database(settings)
     embedder = WordLlamaEmbedder()
-    neighbourhood = Neighbourhood(embedder)
+    neighbourhood = open_neighbourhood(database, embedder)
     with database.write() as session:
-        neighbourhood.check_space(session)
         project = projects.ensure(session, LOCAL, PROJECT, utc_now())
         for _ in range(number):
             given = EntryIn(project=PROJECT, category=Category.RULE, text=texts.new(), store="memory")

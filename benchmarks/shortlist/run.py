@@ -68,8 +68,6 @@ def measure(embedder: Embedder, cases: Sequence[Labelled]) -> None:
         database = Database(f"sqlite:///{folder}/bouncer.db")
         database.migrate()
         index = Index(database, embedder)
-        with database.write() as session:
-            index.neighbourhood.check_space(session)
         ids = fill(index, pairs, others)
         with database.read() as session:
             project = find(session, LOCAL, PROJECT)

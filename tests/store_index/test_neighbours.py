@@ -10,7 +10,7 @@ from app import entries, projects
 from app.callers import LOCAL
 from app.db import Vector
 from app.errors import ConfigurationError
-from app.neighbours import Indexed, Neighbourhood
+from app.neighbours import Indexed, Neighbourhood, open_neighbourhood
 from app.schemas import Brief, Candidate, Category, EntryIn, EntryStatus, Neighbour, Operation
 from tests.support.pipelines import GOOD, PROJECT, Bench, embedder
 
@@ -253,9 +253,6 @@ class OtherEmbedder:
 
 
 async def test_vectors_of_two_models_are_never_mixed(bench: Bench) -> None:
-    mine, other = Neighbourhood(embedder()), Neighbourhood(OtherEmbedder())
-    with bench.database.write() as session:
-        mine.check_space(session)
-        mine.check_space(session)
-    with bench.database.write() as session, pytest.raises(ConfigurationError, match="reindex"):
-        other.check_space(session)
+    open_neighbourhood(bench.database, embedder())
+    with pytest.raises(ConfigurationError, match="reindex"):
+        open_neighbourhood(bench.database, OtherEmbedder())

@@ -5,8 +5,8 @@ from math import log
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app import word_index
-from app.word_index import WordIndex
+from app.neighbours import word_index
+from app.neighbours.word_index import WordIndex
 
 ids = st.sampled_from([f"e{number}" for number in range(12)])
 texts = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]), max_size=6)

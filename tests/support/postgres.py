@@ -43,9 +43,10 @@ on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 class Postgres:
     """A server that may be stopped, crashed and started again, always with the same data at the same address."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **options: str) -> None:
         """Nothing is started yet; everything lies in ``folder``, which is made for the server's account alone."""
         self.folder = folder
+        self._options = OPTIONS | options
         self._data = folder / "data"
         self._account: dict[str, Any] = {}
         if os.geteuid() == 0:
@@ -68,7 +69,7 @@ class Postgres:
             if self._account:
                 shutil.chown(self.folder, SERVANT)
             self._run("initdb", "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
-        options = " ".join(f"-c {name}={value}" for name, value in OPTIONS.items())
+        options = " ".join(f"-c {name}={value}" for name, value in self._options.items())
         log = self.folder / "server.log"
         self._run("pg_ctl", "start", "--wait", f"--log={log}", f"--options={options} -k {self.folder}")
 
@@ -149,9 +150,9 @@ class Postgres:
 
 
 @contextlib.contextmanager
-def own_postgres() -> Iterator[Postgres]:
-    """A running server that no other test shares, so that it may be stopped."""
-    server = Postgres(Path(tempfile.mkdtemp(prefix="bouncer-pg-")))
+def own_postgres(**options: str) -> Iterator[Postgres]:
+    """A running server that no other test shares, so that it may be stopped, with further options."""
+    server = Postgres(Path(tempfile.mkdtemp(prefix="bouncer-pg-")), **options)
     with (server.folder / "users").open("w") as users:
         fcntl.flock(users, fcntl.LOCK_SH)
         server.start()

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from app.neighbours.search import LENGTH_WEIGHT, SATURATION
+
 # The rarest words of a question are looked up until so many places have been read: what "the" finds tells nothing.
 MOST_PLACES = 100_000
 FEWEST_FORGOTTEN = 1_000
-
-# Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond (2009), with the usual constants.
-SATURATION, LENGTH_WEIGHT = 1.2, 0.75
 
 
 class WordIndex:

@@ -1,0 +1,55 @@
+"""What the searches of both databases have in common."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlmodel import Session
+
+from app.db import Vector
+from app.projects import ProjectRow
+from app.schemas import EntryStatus
+
+VISIBLE = (EntryStatus.PENDING.value, EntryStatus.STORED.value, EntryStatus.UNCONFIRMED.value)
+
+# Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond (2009), with the usual constants.
+SATURATION, LENGTH_WEIGHT = 1.2, 0.75
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """An entry's text with its unit vector, as of the project's revision that brought it."""
+
+    id: str
+    text: str
+    vector: Vector
+    revision: int
+
+
+class Search(Protocol):
+    """Finds a project's visible entries by vector and by words, as the session's transaction sees them.
+
+    Every method may raise ``Unavailable``: the stored vectors are another embedder's since a reindex.
+    """
+
+    def by_vector(self, session: Session, project: ProjectRow, vector: Vector, count: int) -> list[str]:
+        """Ids of the entries nearest to a unit vector, best first."""
+        ...
+
+    def by_words(self, session: Session, project: ProjectRow, text: str, count: int) -> list[str]:
+        """Ids of the entries that share the rarest words with a text, best first."""
+        ...
+
+    def similarities(
+        self, session: Session, project: ProjectRow, ids: Sequence[str], vector: Vector
+    ) -> dict[str, float]:
+        """Cosine similarity of each of these entries to a unit vector; those that are not visible may be missing."""
+        ...
+
+    def add(self, session: Session, project_id: str, entry: Indexed) -> None:
+        """Index an entry; within the transaction that writes it, under the project's lock."""
+        ...
+
+    def replace(self, session: Session, entry_id: str, text: str, vector: Vector) -> None:
+        """Index an entry's newer text; within the transaction that writes it, under the project's lock."""
+        ...
