@@ -56,7 +56,9 @@ class Texts:
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
         cases = load(ROOT / "evals" / "data")
-        texts = [text for case in cases for text in (case.text, *(one.text for one in (*case.entries, *case.documents)))]
+        texts = [
+            text for case in cases for text in (case.text, *(one.text for one in (*case.entries, *case.documents)))
+        ]
         different = {sentence for text in texts for sentence in _SENTENCE.split(text) if len(words(sentence)) >= 4}
         self.sentences = sorted(different)
         self.words = [words(sentence) for sentence in self.sentences]
@@ -206,9 +208,7 @@ def _building_shown(url: str) -> Iterator[None]:
 
         def watch() -> None:
             while not done.wait(1):
-                row = watching.execute(
-                    "SELECT tuples_done, tuples_total FROM pg_stat_progress_create_index"
-                ).fetchone()
+                row = watching.execute("SELECT tuples_done, tuples_total FROM pg_stat_progress_create_index").fetchone()
                 if row:
                     bar.update(task, completed=row[0], total=row[1] or None)
 
