@@ -76,7 +76,7 @@ _BY_WORDS = text(
     " SELECT entry_id, size, rarity FROM asked CROSS JOIN LATERAL ("
     "  SELECT entry_id, CAST(length(words) AS float8) AS size FROM entry_search"
     "  WHERE words @@ CAST(quote_literal(word) AS tsquery) AND project_id = :project_id OFFSET 0"
-    f" ) AS having_it WHERE places <= {MOST_PLACES}"
+    " ) AS having_it WHERE places <= :most_places"
     "), ranked AS ("
     f" SELECT entry_id, sum(rarity) / (1 + {SATURATION} * ({1 - LENGTH_WEIGHT} + {LENGTH_WEIGHT} * min(size) / mean))"
     "  AS score FROM found CROSS JOIN (SELECT avg(size) AS mean FROM found) AS lengths"
@@ -133,7 +133,13 @@ class InPostgres:
 
     def by_words(self, session: Session, project: ProjectRow, text: str, count: int) -> list[str]:
         """Ids of the entries that share the rarest words with a text, best first."""
-        asked = {"project_id": project.id, "words": _own(project.id, text), "size": project.revision, "count": count}
+        asked = {
+            "project_id": project.id,
+            "words": _own(project.id, text),
+            "size": project.revision,
+            "most_places": MOST_PLACES,
+            "count": count,
+        }
         return list(session.execute(_BY_WORDS, asked).scalars())
 
     def similarities(

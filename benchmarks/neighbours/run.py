@@ -1,4 +1,4 @@
-"""How fast and how truly are the nearest entries found: in memory, and in PostgreSQL with pgvector?
+"""How fast and how truly the nearest entries are found, in memory and in PostgreSQL with pgvector.
 
     uv run python benchmarks/neighbours/run.py [--entries 10000 100000] [--database-url URL] [--seed 1]
 
@@ -56,9 +56,9 @@ class Texts:
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
         cases = load(ROOT / "evals" / "data")
-        texts = [
-            text for case in cases for text in (case.text, *(one.text for one in (*case.entries, *case.documents)))
-        ]
+        texts = [case.text for case in cases]
+        texts += [entry.text for case in cases for entry in case.entries]
+        texts += [passage.text for case in cases for passage in case.documents]
         different = {sentence for text in texts for sentence in _SENTENCE.split(text) if len(words(sentence)) >= 4}
         self.sentences = sorted(different)
         self.words = [words(sentence) for sentence in self.sentences]
@@ -182,7 +182,6 @@ def fill(database: Database, texts: Texts, places: npt.NDArray[np.int64], vector
         for name in ("entry_search", "ix_entry_search_vector", "ix_entry_search_words"):
             size = connection.execute("SELECT pg_size_pretty(pg_relation_size(%s))", [name]).fetchone()
             out.print(f"  {name}: {size and size[0]}")
-        connection.execute("SELECT pg_prewarm(c) FROM unnest(ARRAY['entry_search', 'entry_pkey']) c") if False else None
 
 
 def _row(number: int, project: int, texts: Texts, places: npt.NDArray[np.int64], vector: Floats) -> bytes:
