@@ -3,9 +3,22 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from app.budget import Cover, NoRoom, Reservation
 from app.callers import Caller
 from app.db import Vector
-from app.schemas import Brief, Candidate, Decision, EntryRef, Fault, Judgement, Level, PassageRef, Reason, ReviewRequest
+from app.schemas import (
+    AtCap,
+    Brief,
+    Candidate,
+    Decision,
+    EntryRef,
+    Fault,
+    Judgement,
+    Level,
+    PassageRef,
+    Reason,
+    ReviewRequest,
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +48,7 @@ class Draft:
     judgement: Judgement | None = None
     passed: bool = False
     cache_key: str | None = None
+    unreviewed: bool = False
 
     @property
     def own(self) -> frozenset[str]:
@@ -49,7 +63,10 @@ class Draft:
 
 @dataclass
 class Case:
-    """One memory tool call on its way."""
+    """One memory tool call on its way.
+
+    ``at_cap`` is what happens if the model may not be asked, ``worst`` what asking it may cost in micro-dollars.
+    """
 
     caller: Caller
     request: ReviewRequest
@@ -60,6 +77,11 @@ class Case:
     revision: int = 0
     note: str | None = None
     asks_model: bool = False
+    at_cap: AtCap = AtCap.OFFLINE
+    worst: int = 0
+    reservation: Reservation | None = None
+    no_room: NoRoom | None = None
+    warned: list[Cover] = field(default_factory=list)
     opened: bool = False
     told: frozenset[str] = field(default_factory=frozenset)
 

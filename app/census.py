@@ -5,6 +5,7 @@ Counted when somebody asks, but so seldom that it takes a hundredth of the time 
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
@@ -15,6 +16,7 @@ from prometheus_client.registry import Collector
 from app import budget, entries, held
 from app.db import Database, utc_now
 from app.errors import BouncerError
+from app.schemas import BudgetOut
 from app.settings import Settings
 
 LEAST_SECONDS = 5.0
@@ -55,7 +57,7 @@ class Census(Collector):
             with self._database.read() as session:
                 waiting = held.counts(session)
                 by_status = entries.count_by_status(session)
-                spending = budget.spending(session, limit=self._settings.budget_microdollars, now=self._now())
+                budgets = budget.overview(session, budget.Setting.of(self._settings), self._now())
         except BouncerError:
             up.add_metric((), 0)
             return [up]
@@ -69,7 +71,30 @@ class Census(Collector):
         statuses = GaugeMetricFamily("bouncer_entries", "Entries of the index.", labels=("status",))
         for status, number in by_status.items():
             statuses.add_metric((status,), number)
-        money = GaugeMetricFamily("bouncer_budget_microdollars", "The spend cap's current window.", labels=("what",))
+        return [up, sizes, oldest, statuses, *_money(budgets)]
+
+
+def _money(budgets: list[BudgetOut]) -> list[Metric]:
+    """Sums over the budgets of each scope and period, since a label must not hold the names of projects or keys."""
+    in_force = [out for out in budgets if out.enabled]
+    money: Counter[tuple[str, str, str]] = Counter()
+    refused: Counter[tuple[str, str]] = Counter()
+    for out in in_force:
         for what in ("limit", "spent", "reserved"):
-            money.add_metric((what,), getattr(spending, what))
-        return [up, sizes, oldest, statuses, money]
+            money[out.scope.value, out.period.value, what] += getattr(out, f"{what}_microdollars")
+        refused[out.scope.value, out.period.value] += out.refused
+    states = Counter({"ok": 0, "warned": 0, "at_cap": 0})
+    states.update(out.state for out in in_force)
+    sums = GaugeMetricFamily(
+        "bouncer_budget_microdollars", "The budgets' current windows.", labels=("scope", "period", "what")
+    )
+    refusals = GaugeMetricFamily(
+        "bouncer_budget_refused", "Calls that found no room in the current windows.", labels=("scope", "period")
+    )
+    by_state = GaugeMetricFamily("bouncer_budgets", "Budgets by how they stand.", labels=("state",))
+    for family, counts in ((sums, money), (refusals, refused)):
+        for labels, number in counts.items():
+            family.add_metric(labels, number)
+    for state, number in states.items():
+        by_state.add_metric((state,), number)
+    return [sums, refusals, by_state]

@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from app import api, selfcheck
+from app import api, budget, selfcheck
 from app.access import Access, route_of
 from app.census import Census
 from app.db import open_database, utc_now
@@ -109,6 +109,9 @@ def build_pipeline(settings: Settings) -> Pipeline:
     pipeline = Pipeline(database, settings, _build_embedder(settings), model=model, metrics=metrics)
     if (reason := pipeline.index.neighbourhood.why_in_memory) is not None:
         log.warning("neighbours.in_memory", reason=reason)
+    with database.read() as session:
+        budgets = budget.overview(session, pipeline.budget_setting, utc_now())
+    selfcheck.refuse_without_budget(settings, model, has_budget=bool(budgets))
     try:
         database.ping()
         pipeline.sweep()

@@ -24,6 +24,8 @@ FAULTS: dict[Fault, str] = {
     Fault.CONNECTION: "the model's service could not be reached",
     Fault.TIMEOUT: "the model did not answer in time",
     Fault.BUDGET_EXHAUSTED: "the budget for reviews is used up",
+    Fault.TOO_MANY_CALLS: "the model has been asked too often within a minute",
+    Fault.CIRCUIT_OPEN: "the model's service has failed several times in a row and is left alone for a while",
     Fault.INTERRUPTED: "the service was stopped during the review",
     Fault.REPEATED_REFUSALS: "near-same texts were refused three times in this session",
     Fault.SUSPICIOUS: "a part of it reads like an order to whoever reads it, so a person has to look at it",

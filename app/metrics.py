@@ -29,7 +29,7 @@ class Metrics:
         )
         self._reviews = Counter("bouncer_reviews", "Texts judged.", ("verdict", "reviewer"), registry=registry)
         self._reasons = Counter("bouncer_review_reasons", "Reasons of refusals.", ("reason",), registry=registry)
-        self._faults = Counter("bouncer_review_faults", "Why texts were held.", ("fault",), registry=registry)
+        self._faults = Counter("bouncer_review_faults", "Why nobody judged texts.", ("fault",), registry=registry)
         self._review_seconds = Histogram(
             "bouncer_review_seconds",
             "Time from a call's arrival to its decision.",
@@ -38,6 +38,9 @@ class Metrics:
             registry=registry,
         )
         self.in_flight = Gauge("bouncer_reviews_in_flight", "Calls being judged now.", registry=registry)
+        self.circuit_open = Gauge(
+            "bouncer_circuit_open", "Whether the failing model is left alone for a while.", registry=registry
+        )
         self._model_calls = Counter(
             "bouncer_model_calls", "Texts that the model was asked about.", ("outcome",), registry=registry
         )

@@ -334,42 +334,72 @@ class PassageRow(Table, table=True):
     model_config = {"arbitrary_types_allowed": True}
 
 
-class BudgetWindow(Table, table=True):
-    """The current span of a budget with its sums in micro-dollars (owner: `budget`)."""
+class Budget(Table, table=True):
+    """A limit for a scope and period, in micro-dollars (owner: `budget`). The team's ``subject`` is empty."""
 
-    __tablename__ = "budget_window"
-    __table_args__ = (UniqueConstraint("scope", "period", "starts_at"),)
+    __table_args__ = (UniqueConstraint("scope", "subject", "period"),)
 
     id: str = Field(default_factory=new_id, primary_key=True)
     scope: str
+    subject: str = ""
+    period: str
+    limit_microdollars: int = Field(sa_type=BigInteger)
+    warn_percent: int
+    at_cap: str
+    enabled: bool
+    updated_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class BudgetWindow(Table, table=True):
+    """A span of a budget with its sums in micro-dollars (owner: `budget`). It outlives its budget.
+
+    ``refused`` counts the calls that found no room, ``wanted`` is what the last of them asked for.
+    """
+
+    __tablename__ = "budget_window"
+    __table_args__ = (UniqueConstraint("scope", "subject", "period", "starts_at"),)
+
+    id: str = Field(default_factory=new_id, primary_key=True)
+    scope: str
+    subject: str = ""
     period: str
     starts_at: datetime = Field(sa_type=UtcDateTime)
     spent: int = Field(default=0, sa_type=BigInteger)
     reserved: int = Field(default=0, sa_type=BigInteger)
+    refused: int = 0
+    wanted: int = Field(default=0, sa_type=BigInteger)
+    warned_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
 class LedgerLine(Table, table=True):
-    """One reservation and what became of it, in micro-dollars (owner: `budget`). Settled once, never changed after."""
+    """What a reservation set aside in one window, and what became of it, in micro-dollars (owner: `budget`).
+
+    Open while ``open_until`` is set, settled once ``settled`` is; lapsed if neither. Settled once, never changed after.
+    """
 
     __tablename__ = "ledger"
 
     id: str = Field(default_factory=new_id, primary_key=True)
+    reservation_id: str = Field(index=True)
     window_id: str = Field(foreign_key="budget_window.id", index=True)
     call_id: str = Field(foreign_key="call.id", index=True)
     reserved: int = Field(sa_type=BigInteger)
     settled: int | None = Field(default=None, sa_type=BigInteger)
     created_at: datetime = Field(sa_type=UtcDateTime)
-    expires_at: datetime = Field(sa_type=UtcDateTime, index=True)
+    open_until: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
     settled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
 # The tables themselves, for statements that are built once and run with every review: building a statement anew takes
 # several times as long as running it.
+BUDGET: SqlTable = metadata.tables["budget"]
+BUDGET_WINDOW: SqlTable = metadata.tables["budget_window"]
 CALL: SqlTable = metadata.tables["call"]
 DECISION: SqlTable = metadata.tables["decision"]
 EMBEDDING_SPACE: SqlTable = metadata.tables["embedding_space"]
 ENTRY: SqlTable = metadata.tables["entry"]
 ENTRY_VECTOR: SqlTable = metadata.tables["entry_vector"]
 HELD: SqlTable = metadata.tables["held"]
+LEDGER: SqlTable = metadata.tables["ledger"]
 PROJECT: SqlTable = metadata.tables["project"]
 REVIEW: SqlTable = metadata.tables["review"]

@@ -17,7 +17,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from app import budget, decisions, entries, gate, messages, policy, projects, reviews
-from app.callers import Caller
+from app.breaker import Breaker
+from app.budget import NoRoom, Payer, strictest
+from app.callers import LOCAL, Caller
 from app.cases import Case, Draft, Outcome, Twin
 from app.db import Database, new_id, utc_now
 from app.embeddings import Embedder
@@ -31,6 +33,7 @@ from app.projects import ProjectRow
 from app.reviewers import Reviewer
 from app.reviewers.offline import OfflineReviewer
 from app.schemas import (
+    AtCap,
     Brief,
     CallOut,
     Candidate,
@@ -58,6 +61,8 @@ MARGIN_SECONDS = 0.5
 LEASE_SECONDS = 30.0
 POLL_SECONDS = 0.05
 MODEL_CALLS_AT_ONCE = 8
+# A timeout of a caller with less time than this says nothing about the model's service.
+PATIENT_SECONDS = 5.0
 LAPSE_EVERY = timedelta(seconds=1)
 NEAR_SIMILARITY = 0.8
 NEAR_WORDS = 0.6
@@ -65,7 +70,9 @@ NEAR_WORDS = 0.6
 log = structlog.get_logger(__name__)
 
 NOTE_NO_MODEL = "no model is configured; the offline reviewer answered"
-NOTE_NO_BUDGET = "no budget for the model is left; the offline reviewer answered"
+NOTE_NO_BUDGET = "no budget covers the model; the offline reviewer answered"
+NOTE_OFFLINE = "{}; the offline reviewer answered"
+NOTE_UNREVIEWED = "{}; NOBODY REVIEWED this text, as the budget wants it"
 
 
 class Pipeline:
@@ -80,9 +87,13 @@ class Pipeline:
         model: Reviewer | None = None,
         now: Callable[[], datetime] = utc_now,
         metrics: Metrics | None = None,
+        breaker: Breaker | None = None,
     ) -> None:
         self.in_flight = InFlight()
         self.metrics = metrics or Metrics()
+        self.budget_setting = budget.Setting.of(settings)
+        self.breaker = breaker or Breaker(now, calls_per_minute=settings.model_calls_per_minute)
+        self.metrics.circuit_open.set_function(lambda: self.breaker.state == "open")
         self.index = Index(database, embedder, now=now)
         self._database = database
         self._settings = settings
@@ -205,11 +216,21 @@ class Pipeline:
         return answer
 
     async def _with_model(self, case: Case, give_up: float) -> CallOut | None:
-        if not await asyncio.to_thread(self._open, case):
-            return None
+        calls = sum(draft.undecided for draft in case.drafts)
+        callers = (f"key {case.caller.key_id}", f"project {case.request.project}")
+        fault = self.breaker.admit(callers, calls)
+        if fault is not None:
+            return await asyncio.to_thread(self._do_without, case, fault)
         try:
-            if case.asks_model:
-                await self._ask_model(case, give_up)
+            if not await asyncio.to_thread(self._open, case):
+                return None
+        finally:
+            if not case.opened:
+                self.breaker.give_back(callers, calls)
+        if case.no_room is not None:
+            return await asyncio.to_thread(self._do_without, case, Fault.BUDGET_EXHAUSTED)
+        try:
+            await self._ask_model(case, give_up)
         finally:
             # Also on cancellation: what was paid is settled, and what nobody judged is held, not lost.
             recorded = asyncio.ensure_future(self._record_paid(case, give_up))
@@ -325,7 +346,13 @@ class Pipeline:
             if draft.judgement is None and draft.twin and _refuses(draft.twin, case, draft.replaces):
                 # An equal text is a duplicate without a reviewer; the decision is made again under the lock.
                 self._judge_draft_offline(draft)
-        case.asks_model = any(draft.undecided for draft in case.drafts)
+        undecided = [draft for draft in case.drafts if draft.undecided]
+        case.worst = sum(self._model.worst_case_microdollars(draft.brief) for draft in undecided)
+        covers = budget.covering(session, self.budget_setting, _payer(case), case.created_at) if undecided else []
+        case.at_cap = strictest(covers) if covers else self._settings.at_cap
+        case.asks_model = bool(undecided) and (bool(covers) or case.worst == 0)
+        if undecided and not case.asks_model:
+            case.note = NOTE_NO_BUDGET
 
     def _judge_offline(self, case: Case) -> None:
         for draft in case.drafts:
@@ -337,46 +364,70 @@ class Pipeline:
         draft.cache_key = None  # what it found must never pass for the model's word
 
     def _open(self, case: Case) -> bool:
-        """Write the call down and reserve its cost, before anything is paid; False if another request did so."""
+        """Write the call down and reserve its cost, before anything is paid; False if another request did so.
+
+        Where the budgets have no room nothing is written down, and the case says so.
+        """
         now = self._now()
-        lease = timedelta(seconds=case.request.deadline_seconds + LEASE_SECONDS)
-        with self._database.write() as session:
-            if reviews.find_call(session, case.caller, case.request) is not None:
-                return False
-            project = projects.ensure(session, case.caller, case.request.project, now)
-            reviews.add_call(
-                session,
-                case.caller,
-                case.request,
-                case.call_id,
-                project.id,
-                created_at=case.created_at,
-                open_until=now + lease,
-            )
-            reviews.add(session, self._undecided(project, case))
-            case.opened = True
-            assert self._model is not None  # noqa: S101
-            worst = sum(self._model.worst_case_microdollars(draft.brief) for draft in case.drafts if draft.undecided)
-            case.asks_model = budget.reserve(
-                session,
-                call_id=case.call_id,
-                amount=worst,
-                limit=self._settings.budget_microdollars,
-                now=now,
-                expires_at=now + lease,
-            )
-        if not case.asks_model:
-            self._at_cap(case)
+        open_until = now + timedelta(seconds=case.request.deadline_seconds + LEASE_SECONDS)
+        try:
+            with self._database.write() as session:
+                if reviews.find_call(session, case.caller, case.request) is not None:
+                    return False
+                project = projects.ensure(session, case.caller, case.request.project, now)
+                reviews.add_call(
+                    session,
+                    case.caller,
+                    case.request,
+                    case.call_id,
+                    project.id,
+                    created_at=case.created_at,
+                    open_until=open_until,
+                )
+                reviews.add(session, self._undecided(project, case))
+                case.reservation = budget.reserve(
+                    session,
+                    self.budget_setting,
+                    call_id=case.call_id,
+                    payer=_payer(case),
+                    amount=case.worst,
+                    now=now,
+                    open_until=open_until,
+                )
+                case.opened = True
+        except NoRoom as no_room:
+            case.no_room = no_room
         return True
 
-    def _at_cap(self, case: Case) -> None:
-        if self._settings.at_cap == "offline":
-            case.note = NOTE_NO_BUDGET
+    def _do_without(self, case: Case, fault: Fault) -> CallOut:
+        """Record a case whose model may not be asked, by what its budgets say of that."""
+        why = messages.FAULTS[fault]
+        if case.no_room is not None and case.no_room.shortages:
+            case.at_cap = strictest(case.no_room.covers)
+            why = f"{case.no_room.covers[0].name} is used up"
+        # That all may pass is said of spending, not of a provider that is down or an agent that runs away.
+        if case.at_cap is AtCap.ALLOW and fault is Fault.BUDGET_EXHAUSTED:
+            case.note = NOTE_UNREVIEWED.format(why)
+            self._let_pass(case)
+        elif case.at_cap is AtCap.HOLD:
+            for draft in case.drafts:
+                if draft.undecided:
+                    draft.judgement = _unasked(fault, str(case.no_room or ""))
+        else:
+            case.note = NOTE_OFFLINE.format(why) if case.no_room is None or case.no_room.covers else NOTE_NO_BUDGET
             self._judge_offline(case)
-            return
+        return self._record(case)
+
+    def _let_pass(self, case: Case) -> None:
+        """Approve what nobody reviews, but for what looks like an attack: no budget asks for that to pass."""
         for draft in case.drafts:
             if draft.undecided:
-                draft.judgement = _unasked(Fault.BUDGET_EXHAUSTED)
+                self._judge_draft_offline(draft)
+                assert draft.judgement is not None  # noqa: S101
+                facts = draft.judgement.facts
+                if draft.judgement.fault is None and not (facts and facts.addresses_reader):
+                    draft.judgement = Judgement(reviewer="gate", facts=None, fault=Fault.BUDGET_EXHAUSTED)
+                    draft.unreviewed = True
 
     async def _ask_model(self, case: Case, give_up: float) -> None:
         assert self._model is not None  # noqa: S101
@@ -387,6 +438,8 @@ class Pipeline:
             async with places:
                 left = give_up - MARGIN_SECONDS - clock()
                 judgement = await model.review(draft.brief, left) if left > 0 else _unasked(Fault.TIMEOUT)
+                if judgement.fault is not Fault.TIMEOUT or left >= PATIENT_SECONDS:
+                    self.breaker.learn(judgement.fault)
                 draft.judgement = _with_storable_suggestion(judgement)
 
         async with asyncio.TaskGroup() as group:
@@ -406,6 +459,8 @@ class Pipeline:
             project = projects.locked(session, case.caller, case.request.project, now)
             answer = self._write_down(session, project, case, now)
         self._tell(answer.reviews, dry_run=case.request.dry_run)
+        for cover in case.warned:
+            log.warning("budget.warning", scope=cover.scope, period=cover.period, percent=cover.warn_percent)
         return answer
 
     def _write_down(self, session: Session, project: ProjectRow, case: Case, now: datetime) -> CallOut:
@@ -431,15 +486,30 @@ class Pipeline:
             reviews.save(session, decided)
             if not case.request.dry_run:
                 reviews.wait(session, decided, now)
+            self._settle_cost(session, case, rows, open_ids={row["id"] for row in decided}, now=now)
             reviews.close_call(session, case.call_id)
-            cost = sum(draft.judgement.usage.cost_microdollars for draft in case.drafts if draft.judgement)
-            budget.settle(session, call_id=case.call_id, cost=cost, now=now)
         elif case.request.dry_run:
             session.rollback()  # it cost nothing, so nothing need be on record
         else:
             reviews.add(session, rows)
             reviews.wait(session, rows, now)
+            if case.no_room is not None:
+                budget.note_refusal(session, case.no_room)
         return _answer(rows, project.name, replayed=False)
+
+    @staticmethod
+    def _settle_cost(
+        session: Session, case: Case, rows: list[reviews.Row], *, open_ids: set[str], now: datetime
+    ) -> None:
+        """Settle what was reserved, and charge those reviews too whose verdict was found otherwise meanwhile."""
+        cost = 0
+        for row, draft in zip(rows, case.drafts, strict=True):
+            if draft.judgement is not None and draft.judgement.usage.cost_microdollars:
+                cost += draft.judgement.usage.cost_microdollars
+                if row["id"] not in open_ids:
+                    reviews.charge(session, row, draft.judgement)
+        if case.reservation is not None:
+            case.warned = budget.settle(session, case.reservation, cost=cost, now=now)
 
     def _let_lapse(self, now: datetime) -> None:
         """Let lapse what was never reported as stored, looking for it at most once a second."""
@@ -461,12 +531,12 @@ class Pipeline:
 
     @staticmethod
     def _settle(case: Case, draft: Draft, outcome: Outcome, row: reviews.Row, now: datetime) -> None:
-        by_offline = draft.judgement is not None and draft.judgement.reviewer == "offline"
+        told = draft.unreviewed or (draft.judgement is not None and draft.judgement.reviewer == "offline")
         reviews.settle(
             row,
             outcome,
             draft.judgement,
-            note=case.note if by_offline else None,
+            note=case.note if told else None,
             updatable=can_update(case.request.store),
             now=now,
         )
@@ -508,7 +578,8 @@ class Pipeline:
         self._recheck(session, project, case, draft)
         facts = draft.judgement.facts
         if facts is None:
-            return _held(draft.judgement.fault)
+            verdict = Verdict.APPROVE if draft.unreviewed else Verdict.HELD
+            return Outcome(Decision(verdict=verdict), fault=draft.judgement.fault)
         if draft.passed:
             decision = _as_decided(facts, draft.brief)
         else:
@@ -583,7 +654,7 @@ class Pipeline:
     ) -> Outcome:
         facts = draft.judgement.facts if draft.judgement else None
         if facts is None:
-            return outcome  # level `gate`: nobody judged, so nothing is indexed
+            return outcome  # nobody judged, at level `gate` or at the cap, so nothing is indexed
         proposal = entries.Proposal(
             category=facts.category,
             text=draft.text,
@@ -627,8 +698,12 @@ def _answer(rows: list[reviews.Row], project: str, *, replayed: bool) -> CallOut
     return CallOut(verdict=verdict, reviews=outs, context=messages.context(verdict, outs), replayed=replayed)
 
 
-def _unasked(fault: Fault) -> Judgement:
-    return Judgement(reviewer="anthropic", facts=None, fault=fault)
+def _payer(case: Case) -> Payer:
+    return Payer(project=case.request.project, key_id=None if case.caller == LOCAL else case.caller.key_id)
+
+
+def _unasked(fault: Fault, detail: str = "") -> Judgement:
+    return Judgement(reviewer="anthropic", facts=None, fault=fault, fault_detail=detail or None)
 
 
 def _with_storable_suggestion(judgement: Judgement) -> Judgement:

@@ -196,6 +196,12 @@ def wait(session: Session, rows: list[Row], now: datetime) -> None:
             held.add(session, row["id"], row["project_id"], Fault(row["fault"]) if row["fault"] else None, now)
 
 
+def charge(session: Session, row: Row, judgement: Judgement) -> None:
+    """Write down what judging a review took, where its verdict was found otherwise meanwhile and stands."""
+    row |= judgement.usage.model_dump()
+    session.execute(update(REVIEW).where(REVIEW.c.id == row["id"]).values(judgement.usage.model_dump()))
+
+
 def of_call(session: Session, call_id: str) -> list[Row]:
     """A call's reviews in the order of its texts."""
     return [dict(row) for row in session.execute(_OF_CALL, {"call_id": call_id}).mappings()]

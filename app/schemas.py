@@ -87,6 +87,34 @@ class Role(StrEnum):
     ADMIN = "admin"
 
 
+class AtCap(StrEnum):
+    """What happens to a text when a budget has no room for its review.
+
+    ``offline``: the offline reviewer answers; ``hold``: nobody does; ``allow``: it passes unreviewed, and says so.
+    """
+
+    OFFLINE = "offline"
+    HOLD = "hold"
+    ALLOW = "allow"
+
+
+class BudgetScope(StrEnum):
+    """Whose reviews a budget pays for: all of them, those of one project, those of one key."""
+
+    TEAM = "team"
+    PROJECT = "project"
+    KEY = "key"
+
+
+class Period(StrEnum):
+    """How long a budget's window lasts (UTC): calendar day, week from Monday (ISO 8601), calendar month, for ever."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    TOTAL = "total"
+
+
 class Operation(StrEnum):
     """What the agent's tool call does to the store."""
 
@@ -215,6 +243,8 @@ class Fault(StrEnum):
     CONNECTION = "connection"
     TIMEOUT = "timeout"
     BUDGET_EXHAUSTED = "budget_exhausted"
+    TOO_MANY_CALLS = "too_many_calls"
+    CIRCUIT_OPEN = "circuit_open"
     INTERRUPTED = "interrupted"
     REPEATED_REFUSALS = "repeated_refusals"
     SUSPICIOUS = "suspicious"
@@ -415,7 +445,7 @@ class ReviewOut(Model):
     fault: Fault | None
     usage: Usage
     confidence: float | None
-    note: str | None = Field(description="Why the offline reviewer answered where the model was asked for.")
+    note: str | None = Field(description="Why the offline reviewer, or nobody, answered where the model was asked for.")
     created_at: datetime
     decided_at: datetime
     stored_at: datetime | None
@@ -689,6 +719,86 @@ class DocumentsHeld(Model):
     """All documents of a project, by path."""
 
     documents: list[DocumentHeld]
+
+
+# --- API: budgets -----------------------------------------------------------------------------------------------
+
+Money = Annotated[int, Field(ge=0, le=10**15, description="Micro-dollars.")]
+
+
+class BudgetIn(Model):
+    """A budget: how much the reviews of a scope may cost in a period."""
+
+    scope: BudgetScope
+    subject: Name | None = Field(
+        default=None, description="The project's name or the key's id; none for the team's budget."
+    )
+    period: Period
+    limit_microdollars: Money
+    warn_percent: int = Field(default=80, ge=1, le=100, description="Share of the limit at which people are warned.")
+    at_cap: AtCap = AtCap.OFFLINE
+    enabled: bool = Field(default=True, description="A budget that is switched off covers and limits nothing.")
+
+
+class BudgetOut(Model):
+    """A budget with its current window; money in micro-dollars."""
+
+    id: str | None = Field(description="None for the one that a setting makes.")
+    source: Literal["api", "setting"]
+    scope: BudgetScope
+    subject: str | None
+    period: Period
+    limit_microdollars: int
+    warn_percent: int
+    at_cap: AtCap
+    enabled: bool
+    starts_at: datetime | None = Field(description="First moment of the window; none for `total`.")
+    ends_at: datetime | None = Field(description="First moment after the window; none for `total`.")
+    spent_microdollars: int
+    reserved_microdollars: int = Field(description="Set aside for reviews that the model is judging now.")
+    left_microdollars: int
+    refused: int = Field(description="Calls that found no room in this window.")
+    state: Literal["ok", "warned", "at_cap"] = Field(
+        description="at_cap: the last call that found no room would find none now."
+    )
+
+
+class BudgetList(Model):
+    """All budgets."""
+
+    items: list[BudgetOut]
+
+
+class SpendingWindow(Model):
+    """A window that money was spent in, also one of a budget that is gone."""
+
+    scope: BudgetScope
+    subject: str | None
+    period: Period
+    starts_at: datetime | None
+    spent_microdollars: int
+    reserved_microdollars: int
+    refused: int
+
+
+class Difference(Model):
+    """A place where two records of the same money disagree, in micro-dollars."""
+
+    what: Literal["window_spent", "window_reserved", "reservation", "call"]
+    id: str = Field(description="Of the window, the reservation or the call.")
+    ledger_microdollars: int
+    other_microdollars: int
+
+
+class BudgetReport(Model):
+    """Whether ledger, windows and reviews tell of the same money."""
+
+    consistent: bool
+    calls: int = Field(description="Calls that cost something.")
+    cost_microdollars: int = Field(description="What all reviews cost together.")
+    reserved_microdollars: int = Field(description="Set aside, over all windows.")
+    windows: list[SpendingWindow]
+    differences: list[Difference]
 
 
 # --- API: keys, audit log ---------------------------------------------------------------------------------------

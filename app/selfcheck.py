@@ -34,20 +34,29 @@ def faults(settings: Settings, model: Reviewer | None, now: datetime) -> Iterato
             "MEMORY_BOUNCER_LEVEL is model, but there is no model: set MEMORY_BOUNCER_ANTHROPIC_API_KEY (or "
             "MEMORY_BOUNCER_ANTHROPIC_BASE_URL for a server of your own), or the level to offline."
         )
-    if model is not None:
-        yield from _budget_faults(settings, model.worst_case_microdollars(SMALLEST))
-
-
-def _budget_faults(settings: Settings, least: int) -> Iterator[str]:
     budget = settings.budget_microdollars
-    if settings.level is Level.MODEL and budget == 0 and least > 0:
-        nobody = "every text would be held" if settings.at_cap == "hold" else "the model would never be asked"
-        yield (
-            f"MEMORY_BOUNCER_LEVEL is model, but there is no budget: {nobody}. Set MEMORY_BOUNCER_BUDGET_MICRODOLLARS "
-            "(1000000 is a dollar a month), or the level to offline."
-        )
-    if 0 < budget < least:
+    if model is not None and 0 < budget < (least := model.worst_case_microdollars(SMALLEST)):
         yield (
             f"MEMORY_BOUNCER_BUDGET_MICRODOLLARS is {budget}, but a single review may cost {least}: the model would "
             "never be asked. Raise it, or set it to 0."
+        )
+
+
+def refuse_without_budget(settings: Settings, model: Reviewer | None, *, has_budget: bool) -> None:
+    """Check that the model can be paid for, where all projects ask it.
+
+    Args:
+        settings: the level of the projects.
+        model: what it may cost.
+        has_budget: whether there is any budget, be it switched off on purpose.
+
+    Raises:
+        ConfigurationError: there is no budget.
+    """
+    if has_budget or settings.level is not Level.MODEL or model is None:
+        return
+    if model.worst_case_microdollars(SMALLEST) > 0:
+        raise ConfigurationError(
+            "MEMORY_BOUNCER_LEVEL is model, but there is no budget: the model would never be asked. Set one "
+            "(`bouncer budget set 5`, or MEMORY_BOUNCER_BUDGET_MICRODOLLARS), or the level to offline."
         )

@@ -13,7 +13,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from app.errors import ConfigurationError
-from app.schemas import Level
+from app.schemas import AtCap, Level
 from app.strength import weakness
 
 PORT = 8711
@@ -49,10 +49,14 @@ class Settings(BaseSettings):
     budget_microdollars: int = Field(
         default=0,
         ge=0,
-        description="Spend cap a calendar month (UTC) over all projects, in micro-dollars; 0 spends nothing.",
+        description="The team's budget a calendar month (UTC) in micro-dollars, if none is set by API; 0 for none.",
     )
-    at_cap: Literal["offline", "hold"] = Field(
-        default="offline", description="Who answers when the budget is used up: the offline reviewer, or nobody (held)."
+    at_cap: AtCap = Field(
+        default=AtCap.OFFLINE,
+        description="With that budget used up, the offline reviewer answers, nobody does (hold), or all pass (allow).",
+    )
+    model_calls_per_minute: int = Field(
+        default=120, ge=0, description="Most texts a minute that go to the model for one key or project; 0: no limit."
     )
     anthropic_api_key: SecretStr | None = Field(default=None, description="Key of the second model.")
     anthropic_base_url: str = Field(

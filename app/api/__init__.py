@@ -1,6 +1,6 @@
 """JSON routes, one module for each thing: parse, call, return."""
 
-from app.api import documents, entries, keys, operation, projects, queue, reviews
+from app.api import budgets, documents, entries, keys, operation, projects, queue, reviews
 
 # A name of a project takes in slashes: what stands below a project comes first.
 ROUTERS = (
@@ -11,4 +11,5 @@ ROUTERS = (
     documents.router,
     projects.router,
     keys.router,
+    budgets.router,
 )

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli.agents import doctor, init, uninstall
+from app.cli.budget import budget
 from app.cli.console import err, out
 from app.cli.documents import docs
 from app.cli.journal import journal
@@ -31,6 +32,7 @@ app.add_typer(journal, name="journal")
 app.add_typer(docs, name="docs")
 app.add_typer(keys, name="keys")
 app.add_typer(queue, name="queue")
+app.add_typer(budget, name="budget")
 
 
 @app.callback(invoke_without_command=True)

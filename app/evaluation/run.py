@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 
+from app.breaker import Breaker
 from app.callers import LOCAL
-from app.db import new_id, open_database
+from app.db import new_id, open_database, utc_now
 from app.embeddings import Embedder
 from app.errors import Conflict
 from app.evaluation.data import Labelled
@@ -70,7 +71,9 @@ def evaluate(
     with tempfile.TemporaryDirectory(prefix="bouncer-eval-") as folder:
         level = Level.MODEL if model else Level.OFFLINE
         own = settings.model_copy(update={"data_dir": Path(folder), "database_url": "", "level": level})
-        pipeline = Pipeline(open_database(own), own, embedder, model=model)
+        # It asks many times in a row on purpose, and is to see what the model's service says each time.
+        breaker = Breaker(utc_now, failures=0)
+        pipeline = Pipeline(open_database(own), own, embedder, model=model, breaker=breaker)
         try:
             return asyncio.run(_judge_all(pipeline, list(cases), progress))
         finally:

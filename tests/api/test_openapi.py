@@ -23,6 +23,7 @@ MEANING_MATTERS = (
     "/v1/projects/{project}/documents",
     "/v1/entries",
     "/v1/keys",
+    "/v1/budgets",
     "/v1/reviews/{review_id}/decision",
     "/v1/withdrawals",
 )
@@ -49,7 +50,7 @@ def test_every_answer_is_one_that_the_description_declares(
     for result in described.get_all_operations():
         assert isinstance(result, Ok)
         operation = result.ok()
-        if mode is GenerationMode.NEGATIVE and not operation.path not in door.OPEN_PATHS:
+        if mode is GenerationMode.NEGATIVE and not [*operation.iter_parameters(), *operation.body]:
             continue  # it takes nothing that could be wrong
         with subtests.test(operation.label):
 

@@ -17,8 +17,8 @@ from tests.support.service import Service, running_service
 
 def test_version_and_help() -> None:
     assert bouncer("--version").stdout.strip() == f"memory-bouncer {app_version()}"
-    commands = ("serve", "check", "demo", "init", "uninstall", "doctor", "journal", "docs", "eval", "keys", "audit-log")
-    for command in commands:
+    commands = ("serve", "check", "demo", "init", "uninstall", "doctor", "journal", "docs", "eval", "budget", "keys")
+    for command in (*commands, "audit-log"):
         done = bouncer(command, "--help")
         assert (done.returncode, f"bouncer {command}" in done.stdout) == (0, True), command
 

@@ -3,18 +3,19 @@
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from app import budget, entries, projects
+from app.budget import Reservation
 from app.callers import LOCAL
 from app.models import Call
 from app.schemas import Category, EntryIn
 from tests.support.http_service import call, http_service
 from tests.support.pipelines import GOOD, PROJECT, Bench
+from tests.support.purse import LEASE, Purse
 
 pytestmark = pytest.mark.postgres
 PATIENCE = 20.0
@@ -36,27 +37,51 @@ def until_somebody_waits(bench: Bench) -> None:
         time.sleep(0.01)
 
 
-def test_a_reservation_that_lapses_while_it_is_settled_is_freed_once(bench: Bench) -> None:
-    now = bench.clock()
-    with bench.database.write() as session:
-        project = projects.ensure(session, LOCAL, PROJECT, now)
-        session.add(
-            Call(id="c", project_id=project.id, session_id="s", tool_call_id="c", request_hash="", created_at=now)
-        )
-        session.flush()
-        budget.reserve(session, call_id="c", amount=900, limit=1_000, now=now, expires_at=now)
+@pytest.fixture
+def purse(postgres_url: str) -> Iterator[Purse]:
+    purse = Purse(postgres_url)
+    purse.put(1_000)
+    yield purse
+    purse.database.close()
 
-    def settle() -> None:
-        with bench.database.write() as session:
-            budget.settle(session, call_id="c", cost=150, now=now)
 
+def test_a_reservation_that_lapses_while_it_is_settled_is_freed_once(bench: Bench, purse: Purse) -> None:
+    reservation = purse.granted(900)
     with ThreadPoolExecutor(1) as pool:
-        with bench.database.write() as session:
-            assert budget.expire(session, now + timedelta(seconds=1)) == 1
-            settled = pool.submit(settle)
+        with purse.database.write() as session:
+            assert budget.expire(session, purse.now + 2 * LEASE) == 1
+            settled = pool.submit(purse.settle, reservation, 150)
             until_somebody_waits(bench)
         settled.result(PATIENCE)
     assert bench.money() == {"spent": 150, "reserved": 0, "settled": 150, "open": 0}
+
+
+def test_what_is_being_settled_is_passed_over_by_those_who_look_for_lapsed_reservations(
+    bench: Bench, purse: Purse
+) -> None:
+    reservation, forgotten = purse.granted(400), purse.granted(500)
+    with purse.database.write() as session:
+        budget.settle(session, reservation, cost=150, now=purse.now)
+        with ThreadPoolExecutor(1) as pool:
+            purse.now += 2 * LEASE
+            expired = pool.submit(purse.expire)
+            until_somebody_waits(bench)  # for the window, not for the ledger's line
+            session.commit()
+            assert expired.result(PATIENCE) == 1
+    assert purse.settle(forgotten, 0) == []
+    assert bench.money() == {"spent": 150, "reserved": 0, "settled": 150, "open": 0}
+
+
+def test_a_refusal_is_right_even_if_room_comes_while_it_is_found(bench: Bench, purse: Purse) -> None:
+    """Who finds no room waits for whoever is changing the window, and takes the room that comes of it."""
+    reservation = purse.granted(900)
+    with ThreadPoolExecutor(1) as pool:
+        with purse.database.write() as session:
+            budget.settle(session, reservation, cost=150, now=purse.now)
+            asked = pool.submit(purse.reserve, 800)
+            until_somebody_waits(bench)
+        assert isinstance(asked.result(PATIENCE), Reservation)
+    assert purse.sums() == (150, 800)
 
 
 def test_deleting_an_entry_waits_its_turn_instead_of_blocking_who_holds_the_project(bench: Bench) -> None:

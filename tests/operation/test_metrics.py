@@ -63,9 +63,14 @@ def test_reviews_money_and_what_waits_are_counted(paid: httpx.Client, model: Mes
     assert found['bouncer_model_calls_total{outcome="unauthorized"}'] == 1
     assert found["bouncer_model_cost_microdollars_total"] == model.usage_total_microdollars
     assert found['bouncer_model_tokens_total{kind="cache_read"}'] == 3 * 2_600
-    assert found['bouncer_budget_microdollars{what="spent"}'] == model.usage_total_microdollars
-    assert found['bouncer_budget_microdollars{what="reserved"}'] == 0
-    assert found['bouncer_budget_microdollars{what="limit"}'] == 10_000_000
+    assert (
+        found['bouncer_budget_microdollars{period="month",scope="team",what="spent"}'] == model.usage_total_microdollars
+    )
+    assert found['bouncer_budget_microdollars{period="month",scope="team",what="reserved"}'] == 0
+    assert found['bouncer_budget_microdollars{period="month",scope="team",what="limit"}'] == 10_000_000
+    assert found['bouncer_budget_refused{period="month",scope="team"}'] == 0
+    assert [found[f'bouncer_budgets{{state="{state}"}}'] for state in ("ok", "warned", "at_cap")] == [1, 0, 0]
+    assert found["bouncer_circuit_open"] == 0
     assert found['bouncer_held{fault="unauthorized"}'] == 1
     assert found["bouncer_held_oldest_seconds"] >= 0
     assert found['bouncer_entries{status="pending"}'] == 1

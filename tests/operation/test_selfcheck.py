@@ -10,8 +10,10 @@ from pydantic import SecretStr
 
 from app.errors import ConfigurationError
 from app.main import build_model, build_pipeline
+from app.schemas import Level
 from app.selfcheck import faults
 from app.settings import Settings
+from tests.support.purse import Purse
 
 NOW = datetime(2026, 3, 14, tzinfo=UTC)
 KEY = SecretStr("test-" + "key-" * 4)
@@ -37,8 +39,6 @@ def test_each_level_with_what_it_needs_is_useful() -> None:
     ("changes", "words"),
     [
         ({"level": "model"}, "MEMORY_BOUNCER_ANTHROPIC_API_KEY"),
-        ({"level": "model", "anthropic_api_key": KEY}, "the model would never be asked"),
-        ({"level": "model", "anthropic_api_key": KEY, "at_cap": "hold"}, "every text would be held"),
         ({"anthropic_api_key": KEY, "budget_microdollars": 100}, "is 100, but a single review may cost"),
         ({"allowed_hosts": []}, "MEMORY_BOUNCER_ALLOWED_HOSTS"),
     ],
@@ -60,7 +60,24 @@ def test_a_model_of_ones_own_that_costs_nothing_needs_no_budget(tmp_path: Path) 
         ("input", "output", "cache_write", "cache_read"), 0)}}  # fmt: skip
     prices = tmp_path / "prices.json"
     prices.write_text(str(free).replace("'", '"'), encoding="utf-8")
-    assert said(level="model", anthropic_base_url="http://127.0.0.1:1", model="own", prices_file=prices) == []
+    own: dict[str, Any] = {
+        "level": "model",
+        "anthropic_base_url": "http://127.0.0.1:1",
+        "model": "own",
+        "prices_file": prices,
+    }
+    assert said(**own) == []
+    build_pipeline(Settings.model_validate({"data_dir": tmp_path, **own})).index.database.close()
+
+
+def test_level_model_for_all_without_any_budget_is_refused_until_one_is_set(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, level=Level.MODEL, anthropic_api_key=KEY)
+    with pytest.raises(ConfigurationError, match="bouncer budget set"):
+        build_pipeline(settings)
+    purse = Purse(settings.resolved_database_url)
+    purse.put(1_000_000, enabled=False)
+    purse.database.close()
+    build_pipeline(settings).index.database.close()  # switched off is not forgotten
 
 
 def test_nothing_is_made_where_the_settings_are_refused(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from app.settings import Settings, resource
 from tests.support.documents import document
 from tests.support.pipelines import GOOD, PROJECT, Bench
 from tests.support.postgres import Postgres
+from tests.support.purse import LEASE, Purse
 
 Command = Callable[..., None]
 
@@ -118,6 +119,28 @@ async def test_each_single_step_down_and_up_keeps_the_entries_and_their_words(tm
     assert len(again.entries()) == 2
     assert again.by_words("QZX?") == [rare]
     await again.close()
+
+
+def test_money_is_kept_on_the_way_down_and_up(empty_url: str) -> None:
+    purse = Purse(empty_url)
+    purse.put(1_000)
+    purse.put(1_000, project="p")
+    purse.settle(purse.granted(300), 200)
+    purse.granted(400)
+    purse.database.close()
+
+    run(empty_url, command.downgrade, "0006")
+    run(empty_url, command.upgrade, "head")
+
+    again = Purse(empty_url)
+    assert again.all() == [], "the version before knew no budgets"
+    again.put(1_000)
+    assert again.sums() == (200, 400)
+    assert [d for d in again.report().differences if d.what != "call"] == []
+    again.now += 2 * LEASE
+    again.expire()
+    assert [(w.spent_microdollars, w.reserved_microdollars) for w in again.report().windows] == [(200, 0)]
+    again.database.close()
 
 
 async def test_starting_again_keeps_what_is_there(tmp_path: Path, empty_url: str) -> None:

@@ -246,13 +246,13 @@ class Bench:
             connection.execute(text(statement))
 
     def money(self) -> dict[str, int]:
-        """What the budget windows and the ledger say, in micro-dollars."""
+        """What the budget windows and the ledger say, in micro-dollars; several times the same money, of several."""
         (windows,) = self.rows(
             "SELECT coalesce(sum(spent), 0) spent, coalesce(sum(reserved), 0) reserved FROM budget_window"
         )
         (ledger,) = self.rows(
-            "SELECT coalesce(sum(settled), 0) settled, coalesce(sum(reserved) FILTER (WHERE settled IS NULL), 0) open"
-            " FROM ledger"
+            "SELECT coalesce(sum(settled), 0) settled,"
+            " coalesce(sum(reserved) FILTER (WHERE open_until IS NOT NULL), 0) open FROM ledger"
         )
         return {**windows, **ledger}
 

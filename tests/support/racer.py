@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.logs import configure_logs
 from app.schemas import Category, Verdict
 from tests.support.pipelines import Bench, ScriptedReviewer, found
 
@@ -100,6 +101,7 @@ async def _review_all(
 
 
 if __name__ == "__main__":
+    configure_logs("error")  # what is printed is the verdicts alone
     number, folder, database_url, category, cost, budget = sys.argv[1:]
     verdicts = asyncio.run(
         _review_all(int(number), Path(folder), database_url, Category(category), int(cost), int(budget))

@@ -1,0 +1,253 @@
+"""Commands `bouncer budget …`: what reviews by the model may cost, and what they did cost."""
+
+import ipaddress
+import re
+from decimal import Decimal
+from http import HTTPMethod, HTTPStatus
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from app.cli.console import Json, Url, err, out
+from app.errors import Invalid, NotFound, Unavailable
+from app.schemas import AtCap, BudgetIn, BudgetList, BudgetOut, BudgetReport, BudgetScope, Period
+from app.settings import load_settings
+from hooks import store_hygiene_gate as hook
+
+SECONDS = 30.0
+MICRODOLLARS = 1_000_000
+AMOUNT = re.compile(r"\$?(\d{1,9}(?:\.\d{1,6})?)", re.ASCII)
+
+budget = typer.Typer(help="What reviews by the model may cost, and what they did cost.", no_args_is_help=True)
+
+Project = Annotated[str | None, typer.Option("--project", help="The budget of this project.")]
+Key = Annotated[str | None, typer.Option("--key", help="The budget of the key with this id.")]
+PeriodOption = Annotated[
+    Period, typer.Option("--period", help="How long the limit holds; days, weeks and months are calendar ones, UTC.")
+]
+
+
+@budget.command("list")
+def budget_list(url: Url = None, as_json: Json = False) -> None:
+    """Show all budgets with what is spent and left in their current windows."""
+    found = BudgetList.model_validate(_ask(HTTPMethod.GET, "/v1/budgets", url))
+    if as_json:
+        out.print_json(found.model_dump_json())
+    elif not found.items:
+        out.print("There is no budget, so no review is paid for. Set one with `bouncer budget set`.")
+    else:
+        _show(found.items)
+
+
+@budget.command("set")
+def budget_set(
+    amount: Annotated[str, typer.Argument(metavar="DOLLARS", help="The limit, such as 5 or '$0.50'.")],
+    project: Project = None,
+    key: Key = None,
+    period: PeriodOption = Period.MONTH,
+    warn: Annotated[int, typer.Option(min=1, max=100, help="Percent of the limit at which people are warned.")] = 80,
+    at_cap: Annotated[
+        AtCap,
+        typer.Option(help="Without room the offline reviewer answers, nobody does (hold), or all pass (allow)."),
+    ] = AtCap.OFFLINE,
+    off: Annotated[bool, typer.Option("--off", help="Keep the budget, but switch it off.")] = False,
+    url: Url = None,
+    as_json: Json = False,
+) -> None:
+    """Set a budget of the team, or of a project or key, or change it; in force at once."""
+    scope, subject = _whose(project, key)
+    change = BudgetIn(
+        scope=scope,
+        subject=subject,
+        period=period,
+        limit_microdollars=microdollars(amount),
+        warn_percent=warn,
+        at_cap=at_cap,
+        enabled=not off,
+    )
+    made = BudgetOut.model_validate(_ask(HTTPMethod.PUT, "/v1/budgets", url, change))
+    if as_json:
+        out.print_json(made.model_dump_json())
+    else:
+        _show([made])
+
+
+@budget.command("remove")
+def budget_remove(
+    project: Project = None,
+    key: Key = None,
+    period: PeriodOption = Period.MONTH,
+    url: Url = None,
+    as_json: Json = False,
+) -> None:
+    """Remove a budget of the team, or of a project or key."""
+    whose = (*_whose(project, key), period)
+    known = BudgetList.model_validate(_ask(HTTPMethod.GET, "/v1/budgets", url)).items
+    found = next((item for item in known if (item.scope, item.subject, item.period) == whose), None)
+    if found is None:
+        raise NotFound("There is no such budget; `bouncer budget list` shows those there are.")
+    if found.id is None:
+        raise Invalid("The setting MEMORY_BOUNCER_BUDGET_MICRODOLLARS makes this budget; change it there.")
+    removed = BudgetOut.model_validate(_ask(HTTPMethod.DELETE, f"/v1/budgets/{found.id}", url))
+    if as_json:
+        out.print_json(removed.model_dump_json())
+    else:
+        out.print(f"Removed: {_name(removed)}.", markup=False)
+
+
+@budget.command("report")
+def budget_report(url: Url = None, as_json: Json = False) -> None:
+    """Compare the ledger with the windows and with the cost of all reviews. Exit code 1 if they differ."""
+    report = BudgetReport.model_validate(_ask(HTTPMethod.GET, "/v1/budgets/report", url))
+    if as_json:
+        out.print_json(report.model_dump_json())
+    else:
+        _tell(report)
+    raise typer.Exit(0 if report.consistent else 1)
+
+
+def microdollars(amount: str) -> int:
+    """The amount of dollars that a person wrote, in micro-dollars.
+
+    Raises:
+        Invalid: it is none.
+    """
+    found = AMOUNT.fullmatch(amount.strip())
+    if found is None:
+        raise Invalid(f"{amount} is no amount of dollars; write 5, 0.50 or '$5'.")
+    return int(Decimal(found[1]) * MICRODOLLARS)
+
+
+def dollars(amount: int) -> str:
+    """An amount of micro-dollars as people read it: exact, with two decimals at least."""
+    whole, _, rest = f"{Decimal(amount) / MICRODOLLARS:.6f}".partition(".")
+    return f"${whole}.{rest.rstrip('0').ljust(2, '0')}"
+
+
+def _whose(project: str | None, key: str | None) -> tuple[BudgetScope, str | None]:
+    if project is not None and key is not None:
+        raise Invalid("A budget is a project's or a key's; give one of --project and --key.")
+    if project is not None:
+        return BudgetScope.PROJECT, project
+    return (BudgetScope.TEAM, None) if key is None else (BudgetScope.KEY, key)
+
+
+def _name(item: BudgetOut) -> str:
+    whose = f"{item.scope} {item.subject}" if item.subject else item.scope.value
+    return f"{whose}, {item.period}" + (" (by setting)" if item.source == "setting" else "")
+
+
+def _right(*names: str) -> list[Column]:
+    return [Column(name, justify="right") for name in names]
+
+
+def _show(items: list[BudgetOut]) -> None:
+    table = Table("budget", *_right("limit", "spent", "reserved", "left", "refused"), "until", "at cap", "", box=None)
+    for item in items:
+        state = {"ok": "[green]ok[/]", "warned": "[yellow]warned[/]", "at_cap": "[red]at cap[/]"}[item.state]
+        table.add_row(
+            escape(_name(item)),
+            dollars(item.limit_microdollars),
+            dollars(item.spent_microdollars),
+            dollars(item.reserved_microdollars),
+            dollars(item.left_microdollars),
+            str(item.refused),
+            f"{item.ends_at:%Y-%m-%d}" if item.ends_at else "",
+            item.at_cap,
+            state if item.enabled else "[dim]off[/]",
+        )
+    out.print(table)
+
+
+def _tell(report: BudgetReport) -> None:
+    table = Table("scope", "of", "period", "from", *_right("spent", "reserved", "refused"), box=None)
+    for window in report.windows:
+        table.add_row(
+            window.scope,
+            escape(window.subject or ""),
+            window.period,
+            f"{window.starts_at:%Y-%m-%d}" if window.starts_at else "",
+            dollars(window.spent_microdollars),
+            dollars(window.reserved_microdollars),
+            str(window.refused),
+        )
+    if report.windows:
+        out.print(table)
+    out.print(f"Paid calls: {report.calls}. They cost {dollars(report.cost_microdollars)}.")
+    if report.consistent:
+        out.print("Ledger, windows and the cost of the reviews agree.")
+    for difference in report.differences:
+        kind, ledger = difference.what.replace("_", " "), difference.ledger_microdollars
+        found = f"the ledger has {ledger}, the other record {difference.other_microdollars} micro-dollars"
+        out.print(f"DIFFERS: {kind} {difference.id}: {found}.", markup=False, soft_wrap=True)
+
+
+# --- the service, or its database where it does not run ---------------------------------------------------------------
+
+
+def _ask(method: HTTPMethod, path: str, url: str | None, change: BudgetIn | None = None) -> Any:
+    """The answer of the service to a request; its database's, where it should run on this machine and does not.
+
+    Raises:
+        Invalid: the address is none.
+        Unavailable: the service is elsewhere and does not answer, or it refuses.
+    """
+    import httpx  # noqa: PLC0415 - other commands need not wait for it
+
+    config = hook.load_config(str(Path.cwd()))
+    address = url or config.url
+    try:
+        host = hook.split_url(address)[1]
+        response = httpx.request(
+            method,
+            address.rstrip("/") + path,
+            json=change.model_dump(mode="json") if change else None,
+            headers={"Authorization": f"Bearer {config.key}"} if config.key else {},
+            timeout=SECONDS,
+            trust_env=False,
+        )
+    except ValueError as exc:
+        raise Invalid(f"{address} is no address of a service: it {exc}.") from exc
+    except httpx.HTTPError as exc:
+        if isinstance(exc, httpx.ConnectError) and url is None and _is_here(host):
+            return _ask_here(method, path, change)
+        raise Unavailable(f"The service at {address} does not answer ({type(exc).__name__}).") from exc
+    if response.status_code == HTTPStatus.OK:
+        return response.json()
+    try:
+        raise Unavailable(str(response.json()["detail"]))
+    except (ValueError, KeyError, TypeError):
+        raise Unavailable(f"What answers at {address} is not this version of Memory Bouncer.") from None
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _ask_here(method: HTTPMethod, path: str, change: BudgetIn | None) -> Any:
+    from app import budget as budgets  # noqa: PLC0415 - the database layer loads slowly
+    from app.db import open_database, utc_now  # noqa: PLC0415
+    from app.logs import configure_logs  # noqa: PLC0415
+
+    configure_logs("error")
+    settings = load_settings()
+    database = open_database(settings)
+    err.print(f"The service does not run; this is of its database {database.shown_url}.", soft_wrap=True)
+    setting, now = budgets.Setting.of(settings), utc_now()
+    try:
+        with database.write() as session:
+            if change is not None:
+                return budgets.put(session, setting, change, now)
+            if method is HTTPMethod.DELETE:
+                return budgets.remove(session, setting, path.rpartition("/")[2], now)
+            if path.endswith("/report"):
+                return budgets.report(session)
+            return BudgetList(items=budgets.overview(session, setting, now))
+    finally:
+        database.close()
