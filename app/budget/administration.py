@@ -8,7 +8,9 @@ from sqlalchemy.engine import Row
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
+from app import audit_log
 from app.budget.windows import Setting, cover_in, every_one, window_end
+from app.callers import Caller
 from app.db import new_id
 from app.errors import Invalid, NotFound
 from app.models import BUDGET
@@ -20,7 +22,7 @@ def overview(session: Session, setting: Setting, now: datetime) -> list[BudgetOu
     return [_out(row) for row in every_one(session, setting, now)]
 
 
-def put(session: Session, setting: Setting, budget: BudgetIn, now: datetime) -> BudgetOut:
+def put(session: Session, caller: Caller, setting: Setting, budget: BudgetIn, now: datetime) -> BudgetOut:
     """Set the budget of a scope and period, in force for every call from now on.
 
     Raises:
@@ -36,6 +38,7 @@ def put(session: Session, setting: Setting, budget: BudgetIn, now: datetime) -> 
         "enabled": budget.enabled,
         "updated_at": now,
     }
+    before = _found(session, setting, budget, now)
     same = and_(BUDGET.c.scope == scope, BUDGET.c.subject == subject, BUDGET.c.period == period)
     change = update(BUDGET).where(same).values(**values).returning(BUDGET.c.id)
     if session.execute(change).scalar_one_or_none() is None:
@@ -46,14 +49,15 @@ def put(session: Session, setting: Setting, budget: BudgetIn, now: datetime) -> 
                 )
         except IntegrityError:
             session.execute(change)  # somebody set it at the same moment
-    return next(
-        out
-        for out in overview(session, setting, now)
-        if (out.scope, out.subject, out.period) == (budget.scope, budget.subject, budget.period)
+    made = _found(session, setting, budget, now)
+    assert made is not None  # noqa: S101 - it was set above
+    audit_log.note(
+        session, caller, "budget.set", made.id or "", now=now, before=_settings(before), after=_settings(made)
     )
+    return made
 
 
-def remove(session: Session, setting: Setting, budget_id: str, now: datetime) -> BudgetOut:
+def remove(session: Session, caller: Caller, setting: Setting, budget_id: str, now: datetime) -> BudgetOut:
     """Forget a budget, as it stood; its windows stay, and count again should it be set anew.
 
     Raises:
@@ -63,7 +67,19 @@ def remove(session: Session, setting: Setting, budget_id: str, now: datetime) ->
     if found is None:
         raise NotFound("There is no budget with this id.")
     session.execute(delete(BUDGET).where(BUDGET.c.id == budget_id))
+    audit_log.note(session, caller, "budget.removed", budget_id, now=now, before=_settings(found))
     return found
+
+
+def _found(session: Session, setting: Setting, budget: BudgetIn, now: datetime) -> BudgetOut | None:
+    """The budget of the same scope, subject and period, if there is one."""
+    name = (budget.scope, budget.subject, budget.period)
+    return next((out for out in overview(session, setting, now) if (out.scope, out.subject, out.period) == name), None)
+
+
+def _settings(out: BudgetOut | None) -> dict[str, Any] | None:
+    """What people set of a budget, without what was spent."""
+    return None if out is None else out.model_dump(mode="json", include=set(BudgetIn.model_fields))
 
 
 def _out(row: Row[Any]) -> BudgetOut:

@@ -1,6 +1,5 @@
 """Commands `bouncer budget …`: what reviews by the model may cost, and what they did cost."""
 
-import ipaddress
 import re
 from decimal import Decimal
 from http import HTTPMethod, HTTPStatus
@@ -11,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from app.cli.console import Json, Url, err, out
+from app.cli.console import Json, out
 from app.errors import Invalid, NotFound, Unavailable
 from app.schemas import AtCap, BudgetIn, BudgetList, BudgetOut, BudgetReport, BudgetScope, Period
 from app.settings import load_settings
@@ -21,8 +20,16 @@ SECONDS = 30.0
 MICRODOLLARS = 1_000_000
 AMOUNT = re.compile(r"\$?(\d{1,9}(?:\.\d{1,6})?)", re.ASCII)
 
-budget = typer.Typer(help="What reviews by the model may cost, and what they did cost.", no_args_is_help=True)
+budget = typer.Typer(
+    help="What reviews by the model may cost, and what they did cost. Works on the database of this machine; with "
+    "--url, or MEMORY_BOUNCER_URL set, on a service, with an admin's key in MEMORY_BOUNCER_KEY.",
+    no_args_is_help=True,
+)
 
+At = Annotated[
+    str | None,
+    typer.Option("--url", envvar="MEMORY_BOUNCER_URL", help="A service; empty for the database of this machine."),
+]
 Project = Annotated[str | None, typer.Option("--project", help="The budget of this project.")]
 Key = Annotated[str | None, typer.Option("--key", help="The budget of the key with this id.")]
 PeriodOption = Annotated[
@@ -31,7 +38,7 @@ PeriodOption = Annotated[
 
 
 @budget.command("list")
-def budget_list(url: Url = None, as_json: Json = False) -> None:
+def budget_list(url: At = None, as_json: Json = False) -> None:
     """Show all budgets with what is spent and left in their current windows."""
     found = BudgetList.model_validate(_ask(HTTPMethod.GET, "/v1/budgets", url))
     if as_json:
@@ -54,7 +61,7 @@ def budget_set(
         typer.Option(help="Without room the offline reviewer answers, nobody does (hold), or all pass (allow)."),
     ] = AtCap.OFFLINE,
     off: Annotated[bool, typer.Option("--off", help="Keep the budget, but switch it off.")] = False,
-    url: Url = None,
+    url: At = None,
     as_json: Json = False,
 ) -> None:
     """Set a budget of the team, or of a project or key, or change it; in force at once."""
@@ -80,7 +87,7 @@ def budget_remove(
     project: Project = None,
     key: Key = None,
     period: PeriodOption = Period.MONTH,
-    url: Url = None,
+    url: At = None,
     as_json: Json = False,
 ) -> None:
     """Remove a budget of the team, or of a project or key."""
@@ -99,7 +106,7 @@ def budget_remove(
 
 
 @budget.command("report")
-def budget_report(url: Url = None, as_json: Json = False) -> None:
+def budget_report(url: At = None, as_json: Json = False) -> None:
     """Compare the ledger with the windows and with the cost of all reviews. Exit code 1 if they differ."""
     report = BudgetReport.model_validate(_ask(HTTPMethod.GET, "/v1/budgets/report", url))
     if as_json:
@@ -185,67 +192,61 @@ def _tell(report: BudgetReport) -> None:
         out.print(f"DIFFERS: {kind} {difference.id}: {found}.", markup=False, soft_wrap=True)
 
 
-# --- the service, or its database where it does not run ---------------------------------------------------------------
+# --- the database of this machine, or a service ---------------------------------------------------------------------
 
 
 def _ask(method: HTTPMethod, path: str, url: str | None, change: BudgetIn | None = None) -> Any:
-    """The answer of the service to a request; its database's, where it should run on this machine and does not.
+    """What the routes of budgets answer; without a URL on the database of this machine, in this process.
 
     Raises:
         Invalid: the address is none.
-        Unavailable: the service is elsewhere and does not answer, or it refuses.
+        Unavailable: the service does not answer, or refuses.
     """
+    return _ask_service(method, path, url, change) if url else _ask_database(method, path, change)
+
+
+def _ask_service(method: HTTPMethod, path: str, url: str, change: BudgetIn | None) -> Any:
     import httpx  # noqa: PLC0415 - other commands need not wait for it
 
     config = hook.load_config(str(Path.cwd()))
-    address = url or config.url
     try:
-        host = hook.split_url(address)[1]
+        hook.split_url(url)
         response = httpx.request(
             method,
-            address.rstrip("/") + path,
+            url.rstrip("/") + path,
             json=change.model_dump(mode="json") if change else None,
             headers={"Authorization": f"Bearer {config.key}"} if config.key else {},
             timeout=SECONDS,
             trust_env=False,
         )
     except ValueError as exc:
-        raise Invalid(f"{address} is no address of a service: it {exc}.") from exc
+        raise Invalid(f"{url} is no address of a service: it {exc}.") from exc
     except httpx.HTTPError as exc:
-        if isinstance(exc, httpx.ConnectError) and url is None and _is_here(host):
-            return _ask_here(method, path, change)
-        raise Unavailable(f"The service at {address} does not answer ({type(exc).__name__}).") from exc
+        raise Unavailable(f"The service at {url} does not answer ({type(exc).__name__}).") from exc
     if response.status_code == HTTPStatus.OK:
         return response.json()
     try:
         raise Unavailable(str(response.json()["detail"]))
     except (ValueError, KeyError, TypeError):
-        raise Unavailable(f"What answers at {address} is not this version of Memory Bouncer.") from None
+        raise Unavailable(f"What answers at {url} is not this version of Memory Bouncer.") from None
 
 
-def _is_here(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def _ask_here(method: HTTPMethod, path: str, change: BudgetIn | None) -> Any:
+def _ask_database(method: HTTPMethod, path: str, change: BudgetIn | None) -> Any:
     from app import budget as budgets  # noqa: PLC0415 - the database layer loads slowly
+    from app.callers import LOCAL  # noqa: PLC0415
     from app.db import open_database, utc_now  # noqa: PLC0415
     from app.logs import configure_logs  # noqa: PLC0415
 
     configure_logs("error")
     settings = load_settings()
     database = open_database(settings)
-    err.print(f"The service does not run; this is of its database {database.shown_url}.", soft_wrap=True)
     setting, now = budgets.Setting.of(settings), utc_now()
     try:
         with database.write() as session:
             if change is not None:
-                return budgets.put(session, setting, change, now)
+                return budgets.put(session, LOCAL, setting, change, now)
             if method is HTTPMethod.DELETE:
-                return budgets.remove(session, setting, path.rpartition("/")[2], now)
+                return budgets.remove(session, LOCAL, setting, path.rpartition("/")[2], now)
             if path.endswith("/report"):
                 return budgets.report(session)
             return BudgetList(items=budgets.overview(session, setting, now))

@@ -54,6 +54,10 @@ ROUTES: dict[str, Right] = {
     "POST /v1/keys/{key_id}/rotate": Right.ADMINISTER,
     "DELETE /v1/keys/{key_id}": Right.ADMINISTER,
     "GET /v1/audit-log": Right.ADMINISTER,
+    "GET /v1/budgets": Right.ADMINISTER,
+    "PUT /v1/budgets": Right.ADMINISTER,
+    "GET /v1/budgets/report": Right.ADMINISTER,
+    "DELETE /v1/budgets/{budget_id}": Right.ADMINISTER,
 }
 
 

@@ -115,7 +115,7 @@ EMPTY: dict[str, Any] = {
     "GET /v1/projects/{project:path}/documents": {"documents": []},
 }
 # An admin's key is bound to nothing, so nothing is foreign to it.
-OF_ADMINS = {route for route in ROUTES if "/keys" in route or "audit" in route} | {
+OF_ADMINS = {route for route in ROUTES if "/keys" in route or "audit" in route or "/budgets" in route} | {
     "PUT /v1/projects/{project:path}",
     "POST /v1/withdrawals",
 }

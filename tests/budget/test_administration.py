@@ -3,6 +3,7 @@
 import pytest
 
 from app import budget
+from app.callers import LOCAL
 from app.errors import Invalid, NotFound
 from app.schemas import AtCap, BudgetIn, BudgetScope, Period
 from tests.support.purse import Purse
@@ -70,7 +71,7 @@ def test_a_budget_names_its_subject_unless_it_is_the_teams(
 
     change = BudgetIn(scope=scope, subject=subject, period=Period.DAY, limit_microdollars=1)
     with pytest.raises(Invalid), purse.database.write() as session:
-        budget.put(session, purse.setting, change, purse.now)
+        budget.put(session, LOCAL, purse.setting, change, purse.now)
 
 
 # --- the setting --------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from app import budget
 from app.breaker import COOL_DOWN, FAILURES
+from app.callers import LOCAL
 from app.messages import FAULTS
 from app.pipeline import NOTE_NO_BUDGET, PATIENT_SECONDS
 from app.schemas import AtCap, BudgetIn, BudgetOut, BudgetScope, CallOut, Fault, Level, Period, ReviewOut, Verdict
@@ -33,7 +34,7 @@ def put(bench: Bench, limit: int, *, project: str | None = None, period: Period 
     scope = BudgetScope.PROJECT if project else BudgetScope.TEAM
     change = BudgetIn(scope=scope, subject=project, period=period, limit_microdollars=limit, **more)
     with bench.database.write() as session:
-        budget.put(session, bench.pipeline.budget_setting, change, bench.clock())
+        budget.put(session, LOCAL, bench.pipeline.budget_setting, change, bench.clock())
 
 
 def budgets(bench: Bench) -> list[BudgetOut]:

@@ -7,6 +7,7 @@ from sqlalchemy import text
 
 from app import budget
 from app.budget import NoRoom, Payer, Reservation, Setting
+from app.callers import LOCAL
 from app.db import Database, new_id
 from app.models import Call, Project
 from app.schemas import AtCap, BudgetIn, BudgetOut, BudgetReport, BudgetScope, Period
@@ -42,13 +43,13 @@ class Purse:
         scope = BudgetScope.PROJECT if project else BudgetScope.KEY if key else BudgetScope.TEAM
         change = BudgetIn(scope=scope, subject=project or key, period=period, limit_microdollars=limit, **more)
         with self.database.write() as session:
-            return budget.put(session, self.setting, change, self.now)
+            return budget.put(session, LOCAL, self.setting, change, self.now)
 
     def remove(self, budget_id: str | None) -> BudgetOut:
         """Forget a budget."""
         assert budget_id is not None
         with self.database.write() as session:
-            return budget.remove(session, self.setting, budget_id, self.now)
+            return budget.remove(session, LOCAL, self.setting, budget_id, self.now)
 
     def reserve(self, amount: int, payer: Payer = HERE) -> Reservation | NoRoom:
         """Set an amount aside for a new call, or say why not."""
