@@ -19,7 +19,7 @@ from sqlmodel import Session
 from app import budget, decisions, entries, gate, messages, policy, projects, reviews
 from app.breaker import Breaker
 from app.budget import NoRoom, Payer, strictest
-from app.callers import LOCAL, Caller
+from app.callers import Caller
 from app.cases import Case, Draft, Outcome, Twin
 from app.db import Database, new_id, utc_now
 from app.embeddings import Embedder
@@ -27,7 +27,7 @@ from app.errors import Unavailable
 from app.in_flight import InFlight
 from app.index import Index
 from app.metrics import Metrics
-from app.models import Call, Entry
+from app.models import LOCAL_KEY, Call, Entry
 from app.neighbours import Indexed
 from app.projects import ProjectRow
 from app.reviewers import Reviewer
@@ -699,7 +699,8 @@ def _answer(rows: list[reviews.Row], project: str, *, replayed: bool) -> CallOut
 
 
 def _payer(case: Case) -> Payer:
-    return Payer(project=case.request.project, key_id=None if case.caller == LOCAL else case.caller.key_id)
+    key_id = case.caller.key_id
+    return Payer(project=case.request.project, key_id=None if key_id == LOCAL_KEY else key_id)
 
 
 def _unasked(fault: Fault, detail: str = "") -> Judgement:

@@ -199,6 +199,10 @@ class Queue:
                 held.put_back(session, review.id, judged.fault, tries, self._now())
                 reviews.now_holds(session, review, fault=judged.fault, message=judged.message)
                 return judged.fault in LASTING
+            if judged.note is not None:
+                # The model could not be asked, and what happens to new texts then is not meant for what waits for it.
+                held.put_back(session, review.id, Fault(review.fault) if review.fault else None, tries, self._now())
+                return False
             self._rule(session, review, self._judged(session, review, judged))
             return True
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app import budget
+from app import audit_log, budget
 from app.callers import LOCAL
 from app.errors import Invalid, NotFound
 from app.schemas import AtCap, BudgetIn, BudgetScope, Period
@@ -57,6 +57,21 @@ def test_what_was_spent_is_not_forgotten_with_the_budget(purse: Purse) -> None:
     purse.settle(running, 60)
     purse.put(100)
     assert purse.sums() == (60, 0)
+
+
+def test_each_change_is_in_the_audit_log(purse: Purse) -> None:
+    made = purse.put(5)
+    purse.put(7)
+    purse.remove(made.id)
+    with purse.database.read() as session:
+        events = audit_log.page(session)[::-1]
+    assert [(event.action, event.subject, event.key_id) for event in events] == [
+        ("budget.set", made.id, "local"),
+        ("budget.set", made.id, "local"),
+        ("budget.removed", made.id, "local"),
+    ]
+    limits = [[(told or {}).get("limit_microdollars") for told in (event.before, event.after)] for event in events]
+    assert limits == [[None, 5], [5, 7], [7, None]]
 
 
 def test_an_unknown_budget_cannot_be_removed(purse: Purse) -> None:

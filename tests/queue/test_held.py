@@ -7,7 +7,7 @@ import pytest
 from app import held
 from app.callers import LOCAL
 from app.queue import Queue
-from app.schemas import DecisionIn, Fault, HeldOut, Verdict
+from app.schemas import AtCap, DecisionIn, Fault, HeldOut, Verdict
 from tests.queue.conftest import Hold
 from tests.support.pipelines import COST, GOOD, PROJECT, Bench, ScriptedReviewer, failed, found
 
@@ -112,6 +112,20 @@ async def test_what_is_for_people_is_left_to_them(
     assert await queue.reconsider() == 0
     assert len(model.briefs) == asked
     assert waiting(bench)[0].retry_at is None
+
+
+@pytest.mark.parametrize("at_cap", [AtCap.OFFLINE, AtCap.ALLOW])
+async def test_what_waits_for_the_model_is_not_let_in_or_judged_by_others_when_the_money_is_gone(
+    bench: Bench, queue: Queue, hold: Hold, at_cap: AtCap
+) -> None:
+    await hold()
+    bench.put_budget(1, at_cap=at_cap)
+    bench.clock.pass_(minutes=5)
+    assert await queue.reconsider() == 0
+    assert [item.fault for item in waiting(bench)] == [Fault.OVERLOADED]
+    bench.put_budget(10**9)
+    bench.clock.pass_(hours=2)
+    assert await queue.reconsider() == 1
 
 
 async def test_without_budget_texts_wait_until_there_is_room(bench: Bench, queue: Queue, hold: Hold) -> None:

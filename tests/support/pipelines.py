@@ -16,13 +16,29 @@ from typing import Any
 
 from sqlalchemy import NullPool, create_engine, text
 
-from app import projects
+from app import budget, projects
 from app.callers import LOCAL, Caller
 from app.db import open_database
 from app.embeddings import WordLlamaEmbedder
 from app.index import Index
 from app.pipeline import Pipeline
-from app.schemas import Brief, CallOut, Candidate, Category, Facts, Fault, Judgement, Level, ReviewRequest, Scope, Usage
+from app.schemas import (
+    Brief,
+    BudgetIn,
+    BudgetOut,
+    BudgetScope,
+    CallOut,
+    Candidate,
+    Category,
+    Facts,
+    Fault,
+    Judgement,
+    Level,
+    Period,
+    ReviewRequest,
+    Scope,
+    Usage,
+)
 from app.settings import Settings
 
 PROJECT = "github.com/acme/payments"
@@ -244,6 +260,26 @@ class Bench:
         """Change the database behind the pipeline's back, as another process would."""
         with self._aside.begin() as connection:
             connection.execute(text(statement))
+
+    def put_budget(
+        self,
+        limit: int,
+        *,
+        project: str | None = None,
+        key: str | None = None,
+        period: Period = Period.MONTH,
+        **more: Any,
+    ) -> None:
+        """Set a budget in micro-dollars: of the project, of the key, or of the team."""
+        scope = BudgetScope.PROJECT if project else BudgetScope.KEY if key else BudgetScope.TEAM
+        change = BudgetIn(scope=scope, subject=project or key, period=period, limit_microdollars=limit, **more)
+        with self.database.write() as session:
+            budget.put(session, LOCAL, self.pipeline.budget_setting, change, self.clock())
+
+    def budgets(self) -> list[BudgetOut]:
+        """All budgets with their current windows."""
+        with self.database.read() as session:
+            return budget.overview(session, self.pipeline.budget_setting, self.clock())
 
     def money(self) -> dict[str, int]:
         """What the budget windows and the ledger say, in micro-dollars; several times the same money, of several."""
