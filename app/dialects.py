@@ -79,7 +79,12 @@ class Sqlite:
         return engine
 
     def take_turn_to_migrate(self, connection: Connection) -> None:
-        """Nothing to do: the transaction has locked the file."""
+        """Wait until the transaction has locked the file; a change of the schema may take longer than a review may."""
+        raw: Any = connection.connection.dbapi_connection
+        (patience,) = raw.execute("PRAGMA busy_timeout").fetchone()
+        raw.execute("PRAGMA busy_timeout=60000")
+        connection.begin()
+        raw.execute(f"PRAGMA busy_timeout={patience}")
 
     @staticmethod
     def _make_folder(folder: Path) -> None:
