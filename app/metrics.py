@@ -44,6 +44,9 @@ class Metrics:
         self._model_calls = Counter(
             "bouncer_model_calls", "Texts that the model was asked about.", ("outcome",), registry=registry
         )
+        self._model_spared = Counter(
+            "bouncer_model_spared", "Texts decided without a question to the model.", ("shortcut",), registry=registry
+        )
         self._model_attempts = Counter("bouncer_model_attempts", "Requests to the model's server.", registry=registry)
         self._model_tokens = Counter("bouncer_model_tokens", "Tokens used.", ("kind",), registry=registry)
         self._model_cost = Counter("bouncer_model_cost_microdollars", "What the model cost.", registry=registry)
@@ -72,6 +75,8 @@ class Metrics:
         )
         for reason in review.reasons:
             self._reasons.labels(reason.value).inc()
+        if review.shortcut is not None:
+            self._model_spared.labels(review.shortcut.value).inc()
         if review.fault is not None:
             self._faults.labels(review.fault.value).inc()
 

@@ -10,13 +10,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 
 import structlog
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
-from app import budget, decisions, entries, gate, messages, policy, projects, reviews
+from app import budget, decisions, entries, gate, messages, policy, projects, reviews, verdict_cache
 from app.breaker import Breaker
 from app.budget import NoRoom, Payer, strictest
 from app.callers import Caller
@@ -51,6 +50,7 @@ from app.schemas import (
     Reason,
     ReviewOut,
     ReviewRequest,
+    Shortcut,
     Verdict,
 )
 from app.settings import Settings
@@ -70,6 +70,7 @@ NEAR_WORDS = 0.6
 log = structlog.get_logger(__name__)
 
 NOTE_NO_MODEL = "no model is configured; the offline reviewer answered"
+NOTE_SURE = "the offline reviewer was sure enough, so the model was not asked"
 NOTE_NO_BUDGET = "no budget covers the model; the offline reviewer answered"
 NOTE_OFFLINE = "{}; the offline reviewer answered"
 NOTE_UNREVIEWED = "{}; NOBODY REVIEWED this text, as the budget wants it"
@@ -178,6 +179,7 @@ class Pipeline:
                 verdict=review.verdict.value,
                 reasons=[reason.value for reason in review.reasons],
                 reviewer=review.reviewer,
+                shortcut=review.shortcut.value if review.shortcut else None,
                 fault=review.fault.value if review.fault else None,
                 cost_microdollars=review.usage.cost_microdollars,
                 ms=round((review.decided_at - review.created_at).total_seconds() * 1_000, 1),
@@ -341,11 +343,19 @@ class Pipeline:
         for draft in case.drafts:
             if draft.gate or draft.passed:
                 continue
-            draft.cache_key = _cache_key(draft.brief, self._model)
+            draft.brief = verdict_cache.in_fixed_order(draft.brief)
+            draft.cache_key = verdict_cache.key(draft.brief, self._model.fingerprint)
             draft.judgement = draft.judgement or reviews.cached(session, draft.cache_key)
-            if draft.judgement is None and draft.twin and _refuses(draft.twin, case, draft.replaces):
+            if draft.judgement is not None:
+                continue
+            if draft.twin and _refuses(draft.twin, case, draft.replaces):
                 # An equal text is a duplicate without a reviewer; the decision is made again under the lock.
                 self._judge_draft_offline(draft)
+            elif self._settings.cascade == "on":
+                found = self._offline.judge(draft.brief)
+                if found.sure:
+                    draft.judgement = found.model_copy(update={"shortcut": Shortcut.CASCADE})
+                    draft.cache_key = None
         undecided = [draft for draft in case.drafts if draft.undecided]
         case.worst = sum(self._model.worst_case_microdollars(draft.brief) for draft in undecided)
         covers = budget.covering(session, self.budget_setting, _payer(case), case.created_at) if undecided else []
@@ -531,12 +541,11 @@ class Pipeline:
 
     @staticmethod
     def _settle(case: Case, draft: Draft, outcome: Outcome, row: reviews.Row, now: datetime) -> None:
-        told = draft.unreviewed or (draft.judgement is not None and draft.judgement.reviewer == "offline")
         reviews.settle(
             row,
             outcome,
             draft.judgement,
-            note=case.note if told else None,
+            note=_note(case, draft),
             updatable=can_update(case.request.store),
             now=now,
         )
@@ -603,7 +612,8 @@ class Pipeline:
         draft.cache_key = None
         again = self._offline.judge(amended.model_copy(update={"neighbours": newcomers}))
         if draft.judgement.reviewer == "offline":
-            draft.judgement = self._offline.judge(amended)
+            shortcut = draft.judgement.shortcut
+            draft.judgement = self._offline.judge(amended).model_copy(update={"shortcut": shortcut})
         elif draft.judgement.facts is not None and again.facts is not None and again.facts.duplicate_of:
             facts = draft.judgement.facts.model_copy(update={"duplicate_of": again.facts.duplicate_of})
             draft.judgement = draft.judgement.model_copy(update={"facts": facts})
@@ -750,6 +760,10 @@ def _reference(neighbour: Neighbour | None) -> EntryRef | None:
     return EntryRef(id=neighbour.entry_id, **shown)
 
 
-def _cache_key(brief: Brief, model: Reviewer) -> str:
-    """Equal for equal candidates among equal neighbours and passages, asked of the same model with the same prompt."""
-    return sha256(f"{model.fingerprint}\n{brief.model_dump_json()}".encode()).hexdigest()
+def _note(case: Case, draft: Draft) -> str | None:
+    """What is to be said of who judged, where the model did not."""
+    judgement = draft.judgement
+    if judgement is not None and judgement.shortcut is Shortcut.CASCADE:
+        return NOTE_SURE
+    told = draft.unreviewed or (judgement is not None and judgement.reviewer == "offline")
+    return case.note if told else None

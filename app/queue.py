@@ -338,7 +338,8 @@ class Queue:
         if ruling.by is DecidedBy.PERSON:
             changes["reviewer"] = DecidedBy.PERSON.value
         if ruling.judged is not None:
-            shown = ruling.judged.model_dump(mode="json", include={"entry", "passage", "possible_duplicate", "note"})
+            pointed_at = {"entry", "passage", "possible_duplicate", "note", "shortcut"}
+            shown = ruling.judged.model_dump(mode="json", include=pointed_at)
             changes["reviewer"] = ruling.judged.reviewer
             changes["evidence"] = {name: value for name, value in shown.items() if value is not None}
         return changes

@@ -19,7 +19,7 @@ from app.cases import Draft, Outcome
 from app.db import new_id
 from app.errors import Conflict, NotFound
 from app.models import CALL, PROJECT, REVIEW, Call, Project, Review
-from app.schemas import DecisionOut, Facts, Fault, Judgement, Level, ReviewOut, ReviewRequest, Usage, Verdict
+from app.schemas import DecisionOut, Facts, Fault, Judgement, Level, ReviewOut, ReviewRequest, Shortcut, Usage, Verdict
 
 # A review as its columns; written and read without objects between, since every review passes here.
 Row = dict[str, Any]
@@ -283,7 +283,12 @@ def cached(session: Session, cache_key: str) -> Judgement | None:
     ).first()
     if row is None or row[0] is None:
         return None
-    return Judgement(reviewer=row[1], facts=Facts.model_validate(row[0]), usage=Usage(model=row[2], prompt_hash=row[3]))
+    return Judgement(
+        reviewer=row[1],
+        facts=Facts.model_validate(row[0]),
+        usage=Usage(model=row[2], prompt_hash=row[3]),
+        shortcut=Shortcut.CACHE,
+    )
 
 
 def sent_back(session: Session, caller: Caller, session_id: str, project_id: str) -> SentBack:
@@ -375,7 +380,7 @@ def settle(
     facts = judgement.facts if judgement else None
     decision = outcome.decision
     suggested_text = facts.suggested_text if facts and decision.verdict in policy.REFUSALS else None
-    evidence = {
+    evidence: Row = {
         name: value.model_dump(mode="json")
         for name, value in (
             ("entry", outcome.entry),
@@ -384,6 +389,10 @@ def settle(
         )
         if value is not None
     }
+    if note:
+        evidence["note"] = note
+    if judgement and judgement.shortcut:
+        evidence["shortcut"] = judgement.shortcut.value
     row |= {
         "verdict": decision.verdict.value,
         "reasons": [reason.value for reason in decision.reasons],
@@ -400,7 +409,7 @@ def settle(
         ),
         "entry_id": row["entry_id"] or (outcome.entry.id if outcome.entry else None),
         "facts": facts.model_dump(mode="json") if facts else None,
-        "evidence": evidence | ({"note": note} if note else {}),
+        "evidence": evidence,
         "reviewer": judgement.reviewer if judgement else "gate",
         "fault": outcome.fault.value if outcome.fault else None,
         "fault_detail": judgement.fault_detail if judgement else None,
@@ -434,5 +443,6 @@ def out(row: Mapping[str, Any] | RowMapping, project: str, later: Sequence[Decis
         possible_duplicate=evidence.get("possible_duplicate"),
         note=evidence.get("note"),
         decisions=list(later),
+        shortcut=evidence.get("shortcut"),
         usage=Usage(**{name: row[name] for name in Usage.model_fields}),
     )

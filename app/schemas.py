@@ -278,6 +278,13 @@ class Usage(Model):
     attempts: int = 0
 
 
+class Shortcut(StrEnum):
+    """Why a text of a project at level ``model`` was decided without a question to the model."""
+
+    CACHE = "cache"
+    CASCADE = "cascade"
+
+
 class Judgement(Model):
     """A reviewer's answer: facts, or the fault that kept it from giving any; the usage is known either way."""
 
@@ -287,6 +294,8 @@ class Judgement(Model):
     fault_detail: Written | None = None
     usage: Usage = Usage()
     possible_duplicate: str | None = Field(default=None, description="Label of an entry that may say the same.")
+    sure: bool = Field(default=False, description="The offline reviewer is nearly always right where it is so sure.")
+    shortcut: Shortcut | None = None
 
 
 class Decision(Model):
@@ -446,6 +455,10 @@ class ReviewOut(Model):
     usage: Usage
     confidence: float | None
     note: str | None = Field(description="Why the offline reviewer, or nobody, answered where the model was asked for.")
+    shortcut: Shortcut | None = Field(
+        description="What spared the model a question: its own earlier answer to the same one (cache), or an offline "
+        "reviewer that was sure enough (cascade)."
+    )
     created_at: datetime
     decided_at: datetime
     stored_at: datetime | None

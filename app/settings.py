@@ -58,6 +58,9 @@ class Settings(BaseSettings):
     model_calls_per_minute: int = Field(
         default=120, ge=0, description="Most texts a minute that go to the model for one key or project; 0: no limit."
     )
+    cascade: Literal["on", "off"] = Field(
+        default="on", description="Whether the model is spared what the offline reviewer is nearly certain of."
+    )
     anthropic_api_key: SecretStr | None = Field(default=None, description="Key of the second model.")
     anthropic_base_url: str = Field(
         default="https://api.anthropic.com", description="Any server that speaks the Messages API."

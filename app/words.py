@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+RUN = 4
+
 # Scripts written without spaces are cut into overlapping pairs of characters, which finds their words well enough
 # without a dictionary.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -26,6 +28,18 @@ def words(text: str) -> list[str]:
         else:
             found += token.split("_") if "_" in token else [token]
     return [word for word in found if word]
+
+
+def runs(text: str) -> list[str]:
+    """The words' runs of four characters, by which inflected and compound words are found; short words whole."""
+    found: list[str] = []
+    for word in words(text):
+        if len(word) <= RUN:
+            found.append(word)
+        else:
+            padded = f" {word} "
+            found += [padded[i : i + RUN] for i in range(len(padded) - RUN + 1)]
+    return found
 
 
 def _plain(text: str) -> str:

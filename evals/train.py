@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import log
+from hashlib import sha256
+from math import ceil, log
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,8 @@ from sklearn.model_selection import GroupKFold
 
 from app import gate
 from app.evaluation.data import Labelled, Split, Suite, load
-from app.reviewers import clauses, features, linear, offline, pairs, pieces
+from app.reviewers import cascade, clauses, features, linear, offline, pairs, pieces
+from app.reviewers.cascade import Certainty
 from app.reviewers.features import Known, Wording
 from app.reviewers.linear import LinearModel, Models
 from app.reviewers.pairs import Side
@@ -50,6 +52,9 @@ BENIGN_HELD, GOOD_HELD = 0.060, 0.025
 FALSE_DUPLICATES, FALSE_MINED = 0.01, 0.002
 FALSE_RESTATEMENTS = 0.005
 SURE = 30.0
+
+# What need not be asked of the second model: shares of the decisions that must be right, and in how many cases.
+REFUSALS_RIGHT, APPROVALS_RIGHT, CERTAIN_CASES = 0.99, 0.98, 100
 
 CATEGORIES = tuple(category.value for category in offline.CATEGORIES)
 REASONS = tuple(
@@ -455,8 +460,45 @@ def ceiling(scores: Iterable[float], share: float) -> float:
     return ranked[int(share * len(ranked))] + 1e-6
 
 
-def train(cases: Sequence[Labelled]) -> Models:
-    """All models, calibrated on held-out projects."""
+def certainty(scores: Numbers, right: Flags, share: float, probability: Callable[[float], float]) -> Certainty | None:
+    """The least probability from which so large a share of the decisions is right, in cases enough to say so."""
+    order = np.argsort(-scores, kind="stable")
+    good = np.cumsum(right[order])
+    number = np.arange(1, len(order) + 1)
+    enough = (number >= CERTAIN_CASES) & (good >= share * number)
+    if not enough.any():
+        return None
+    last = int(np.flatnonzero(enough)[-1])
+    return Certainty(
+        at=min(1.0, ceil(1e4 * probability(float(scores[order[last]]))) / 1e4), right=int(good[last]), of=last + 1
+    )
+
+
+def cascade_of(
+    rows: Sequence[Row], slop: Numbers, attacks: Numbers, likeness: Numbers, same: Flags, models: Models
+) -> dict[str, Certainty | None]:
+    """From where on each kind of decision is right nearly always, on held-out scores.
+
+    What the gate refuses, or what may be an attack, is asked of nobody here. An attack that gets so far is a text that
+    should not have been approved.
+    """
+    open_ = np.array([not gate.check(row.text) for row in rows])
+    harmless = np.array([models.probability("attack", score) < models.thresholds["suspicious"] for score in attacks])
+    asked = np.array([row.suite is not Suite.DUPLICATES for row in rows]) & open_ & harmless
+    verdicts = np.array([row.verdict for row in rows])[asked]
+    refused = np.isin(verdicts, [Verdict.REJECT, Verdict.REWRITE])
+    approved = verdicts == Verdict.APPROVE
+    return {
+        "slop": certainty(slop[asked], refused, REFUSALS_RIGHT, lambda score: models.probability("slop", score)),
+        "good": certainty(
+            -slop[asked], approved, APPROVALS_RIGHT, lambda score: 1 - models.probability("slop", -score)
+        ),
+        "duplicate": certainty(likeness, same, REFUSALS_RIGHT, lambda score: models.probability("same", score)),
+    }
+
+
+def train(cases: Sequence[Labelled]) -> tuple[Models, dict[str, Certainty | None]]:
+    """All models, calibrated on held-out projects, and from where on their word is as good as certain."""
     rows = rows_of(cases)
     texts, found, compared = Texts(rows), Clauses(rows), Pairs(pairs_of(cases))
     told, attacks, same = texts.held_out(), found.held_out(), compared.held_out()
@@ -489,7 +531,8 @@ def train(cases: Sequence[Labelled]) -> Models:
     thresholds = {name: models.probability(belongs[name], score) for name, score in raw.items()}
     thresholds["state"] = ceiling((kinds[i][Category.STATE.value] for i in np.flatnonzero(not_state)), FALSE_STATES)
     _report(texts, told, raw, attacks, found, comparable, compared, restated, restates)
-    return replace(models, thresholds=thresholds)
+    models = replace(models, thresholds=thresholds)
+    return models, cascade_of(rows, slop, attacks, comparable, compared.same, models)
 
 
 def _report(
@@ -590,8 +633,12 @@ def main() -> None:
     if arguments.compare:
         compare(cases)
         return
-    models = train(cases)
+    models, certain = train(cases)
     linear.save(models, arguments.out)
+    weights = sha256(arguments.out.read_bytes()).hexdigest()
+    measured = cascade.Cascade(weights=weights, **certain)
+    arguments.out.with_name(cascade.FILE.name).write_text(measured.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    print(measured)
     print(f"{len(models.text.index)} + {len(models.clause.index)} features, {arguments.out.stat().st_size // 1024} KiB")
     print({name: round(value, 4) for name, value in models.thresholds.items()})
 

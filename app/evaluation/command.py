@@ -14,8 +14,8 @@ from app.embeddings import Embedder, WordLlamaEmbedder
 from app.errors import Invalid
 from app.evaluation import bars, baselines, report, score
 from app.evaluation.data import Labelled, Split, Suite, load
-from app.evaluation.recorded import DryRun, Recorded
-from app.evaluation.run import Judged, evaluate
+from app.evaluation.recorded import DryRun, Recorded, Remembering
+from app.evaluation.run import Judged, evaluate, offer
 from app.reviewers import Reviewer
 from app.schemas import Model
 from app.settings import Settings
@@ -85,12 +85,16 @@ def run(
     checked = bars.load_bars(options.bars) if options.bars else []
     embedder = WordLlamaEmbedder()
     settings, model = _model(options, cases, settings)
-    started(len(cases) * (1 + options.reruns))
-    runs = [
-        evaluate(cases, settings=settings, embedder=embedder, model=model() if model else None, progress=progress)
-        for _ in range(1 + options.reruns)
-    ]
-    made = _report(options, cases, runs, embedder)
+    cascades = model is not None and options.dry_run is None and settings.cascade == "on"
+    started(len(cases) * (1 + options.reruns + cascades * 2))
+    # The cascade is measured against what the model says of every text, so the model is first asked about each.
+    alone = settings.model_copy(update={"cascade": "off"})
+    asked = [Remembering(model()) if model else None for _ in range(1 + options.reruns)]
+    runs = [evaluate(cases, settings=alone, embedder=embedder, model=one, progress=progress) for one in asked]
+    offered = (
+        offer(cases, 2, settings=settings, embedder=embedder, model=asked[0], progress=progress) if cascades else []
+    )
+    made = _report(options, cases, runs, offered, embedder)
     if options.out is not None:
         _write(options.out, made, runs[0])
     return Evaluation(report=made, missed=bars.missed(checked, options.reviewer, made.runs))
@@ -139,10 +143,17 @@ def _model(
     return free, lambda: Recorded(renders, cases, replies)
 
 
-def _report(options: Options, cases: Sequence[Labelled], runs: list[list[Judged]], embedder: Embedder) -> report.Report:
+def _report(
+    options: Options,
+    cases: Sequence[Labelled],
+    runs: list[list[Judged]],
+    offered: list[list[Judged]],
+    embedder: Embedder,
+) -> report.Report:
     development = baselines.development(load(options.path))
     scores = {
         options.reviewer: score.score(runs[0]),
+        **({f"{options.reviewer}, cascade": score.score(offered[0])} if offered else {}),
         "gate alone": score.score(baselines.gate_alone(cases)),
         "cosine alone": score.score(baselines.cosine_alone(cases, development, embedder)),
         "no gate": score.score(baselines.no_gate(cases)),
@@ -158,6 +169,7 @@ def _report(options: Options, cases: Sequence[Labelled], runs: list[list[Judged]
         scores,
         flips=score.flips(runs[0], runs[1]) if len(runs) > 1 else None,
         rules=baselines.rule_hits(cases),
+        spared=score.spared(runs[0], *offered) if offered else None,
         notes=notes,
     )
 
@@ -169,6 +181,7 @@ def _assemble(
     *,
     flips: score.Share | None = None,
     rules: Sequence[report.RuleHits] = (),
+    spared: score.Spared | None = None,
     notes: Sequence[str] = (),
 ) -> report.Report:
     reviewers = Counter(j.reviewer for j in judged)
@@ -186,6 +199,7 @@ def _assemble(
         rules=list(rules),
         faults=dict(Counter(j.fault.value for j in judged if j.fault)),
         flips=flips,
+        spared=spared,
         notes=list(notes),
     )
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from app.evaluation.data import Labelled
 from app.evaluation.run import project_name
+from app.reviewers import Reviewer
 from app.reviewers.replies import NoFacts, parse
 from app.schemas import Brief, Fault, Judgement, Usage
 
@@ -77,3 +78,29 @@ class Recorded(_Unpaid):
         except NoFacts as exc:
             return Judgement(reviewer="anthropic", facts=None, fault=exc.fault, fault_detail=exc.detail, usage=usage)
         return Judgement(reviewer="anthropic", facts=facts, usage=usage)
+
+
+class Remembering:
+    """Asks another reviewer about each case once, and gives the same judgement ever after.
+
+    A case is known by its project, which it has for itself.
+    """
+
+    def __init__(self, reviewer: Reviewer) -> None:
+        self._reviewer = reviewer
+        self._judgements: dict[str, Judgement] = {}
+        self.fingerprint = reviewer.fingerprint
+
+    async def review(self, brief: Brief, deadline_seconds: float) -> Judgement:
+        """The other's judgement, with what it cost then."""
+        if brief.project not in self._judgements:
+            self._judgements[brief.project] = await self._reviewer.review(brief, deadline_seconds)
+        return self._judgements[brief.project]
+
+    async def aclose(self) -> None:
+        """Close the other's connections."""
+        await self._reviewer.aclose()
+
+    def worst_case_microdollars(self, brief: Brief) -> int:
+        """The most that a judgement may cost."""
+        return self._reviewer.worst_case_microdollars(brief)

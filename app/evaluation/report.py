@@ -7,7 +7,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 
 from app.evaluation import score
 from app.evaluation.run import Judged
-from app.evaluation.score import Scores, Share
+from app.evaluation.score import Scores, Share, Spared
 from app.schemas import Category, Model
 
 MEASURES: dict[str, str] = {
@@ -54,6 +54,7 @@ class Report(Model):
     rules: list[RuleHits]
     faults: dict[str, int]
     flips: Share | None
+    spared: Spared | None = None
     notes: list[str]
 
 

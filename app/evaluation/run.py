@@ -26,6 +26,7 @@ from app.schemas import (
     Reason,
     ReviewOut,
     ReviewRequest,
+    Shortcut,
     Verdict,
 )
 from app.settings import Settings
@@ -48,6 +49,7 @@ class Judged(Model):
     possible_duplicate: bool
     prompt_hash: str | None
     model: str | None
+    shortcut: Shortcut | None = None
 
 
 def evaluate(
@@ -60,8 +62,25 @@ def evaluate(
 ) -> list[Judged]:
     """Judge every case on a database of its own that is thrown away afterwards; in the order given.
 
+    The arguments are those of `offer`.
+    """
+    return offer(cases, 1, settings=settings, embedder=embedder, model=model, progress=progress)[0]
+
+
+def offer(
+    cases: Iterable[Labelled],
+    times: int,
+    *,
+    settings: Settings,
+    embedder: Embedder,
+    model: Reviewer | None = None,
+    progress: Callable[[], None] = lambda: None,
+) -> list[list[Judged]]:
+    """Judge every case, and then all of them again on the same database, so many times.
+
     Args:
         cases: the labelled texts.
+        times: how often they are offered.
         settings: budget and thresholds; the database and the level are replaced.
         embedder: for neighbours and passages.
         model: the second model; None leaves the judgement to the offline reviewer.
@@ -75,12 +94,14 @@ def evaluate(
         breaker = Breaker(utc_now, failures=0)
         pipeline = Pipeline(open_database(own), own, embedder, model=model, breaker=breaker)
         try:
-            return asyncio.run(_judge_all(pipeline, list(cases), progress))
+            return asyncio.run(_judge_all(pipeline, list(cases), times, progress))
         finally:
             pipeline.index.database.close()
 
 
-async def _judge_all(pipeline: Pipeline, cases: list[Labelled], progress: Callable[[], None]) -> list[Judged]:
+async def _judge_all(
+    pipeline: Pipeline, cases: list[Labelled], times: int, progress: Callable[[], None]
+) -> list[list[Judged]]:
     places = asyncio.Semaphore(AT_ONCE)
 
     async def judge(case: Labelled) -> Judged:
@@ -90,7 +111,7 @@ async def _judge_all(pipeline: Pipeline, cases: list[Labelled], progress: Callab
             progress()
             return _judged(case, answer.reviews[0])
 
-    return list(await asyncio.gather(*(judge(case) for case in cases)))
+    return [list(await asyncio.gather(*(judge(case) for case in cases))) for _ in range(times)]
 
 
 def project_name(case: Labelled) -> str:
@@ -146,4 +167,5 @@ def _judged(case: Labelled, review: ReviewOut) -> Judged:
         possible_duplicate=review.possible_duplicate is not None,
         prompt_hash=review.usage.prompt_hash,
         model=review.usage.model,
+        shortcut=review.shortcut,
     )

@@ -6,7 +6,7 @@ from math import sqrt
 
 from app.evaluation.data import Suite
 from app.evaluation.run import Judged
-from app.schemas import Category, Model, Verdict
+from app.schemas import Category, Model, Shortcut, Verdict
 
 Z95 = 1.959964
 LASTING = (Category.STATE, Category.DECISION, Category.RULE, Category.DISCOVERY, Category.QUIRK)
@@ -61,6 +61,32 @@ class Scores(Model):
     asked_model: Share
 
 
+class Spared(Model):
+    """What need not be asked of the model.
+
+    Attributes:
+        not_asked: texts that the cascade decided, of those that the model would have been asked about.
+        microdollars: what these would have cost.
+        of_microdollars: what all cost without the cascade.
+        right: of the texts that the cascade decided, those decided as labelled.
+        differs: those of which the model said something else.
+        lost: those that the model had right and the cascade has wrong.
+        gained: those that the cascade has right and the model had wrong, or could not judge.
+        rewrites: those that were to be rewritten, for which the model might have suggested a text.
+        cached: texts offered again that were answered from the cache, of those that the model had judged.
+    """
+
+    not_asked: Share
+    microdollars: int
+    of_microdollars: int
+    right: Share
+    differs: Share
+    lost: Share
+    gained: Share
+    rewrites: Share
+    cached: Share
+
+
 def score(judged: Sequence[Judged]) -> Scores:
     """The numbers of one run.
 
@@ -96,7 +122,33 @@ def score(judged: Sequence[Judged]) -> Scores:
         benign_refused=_share(benign, refused),
         held=_share(judged, lambda j: j.verdict is Verdict.HELD),
         cost_microdollars=sum(j.cost_microdollars for j in judged),
-        asked_model=_share(judged, lambda j: j.reviewer == "anthropic"),
+        asked_model=_share(judged, asked_model),
+    )
+
+
+def spared(alone: Sequence[Judged], first: Sequence[Judged], again: Sequence[Judged]) -> Spared:
+    """What the cascade and the verdict cache spare, and at what loss.
+
+    Args:
+        alone: what came of the cases when the model was asked about each.
+        first: what came of the same cases, in the same order, with the cascade.
+        again: what came of them when they were offered once more.
+    """
+    pairs = list(zip(alone, first, strict=True))
+    cut = [(by_model, j) for by_model, j in pairs if j.shortcut is Shortcut.CASCADE]
+    return Spared(
+        not_asked=Share(count=len(cut), of=sum(map(asked_model, alone))),
+        microdollars=sum(j.cost_microdollars for j in alone) - sum(j.cost_microdollars for j in first),
+        of_microdollars=sum(j.cost_microdollars for j in alone),
+        right=Share(count=sum(right(j) for _, j in cut), of=len(cut)),
+        differs=Share(count=sum(j.verdict is not by_model.verdict for by_model, j in cut), of=len(cut)),
+        lost=Share(count=sum(right(by_model) and not right(j) for by_model, j in cut), of=len(cut)),
+        gained=Share(count=sum(right(j) and not right(by_model) for by_model, j in cut), of=len(cut)),
+        rewrites=Share(count=sum(j.case.verdict is Verdict.REWRITE for _, j in cut), of=len(cut)),
+        cached=Share(
+            count=sum(j.shortcut is Shortcut.CACHE for j in again),
+            of=sum(asked_model(j) and j.category is not None for j in first),
+        ),
     )
 
 
@@ -141,6 +193,16 @@ def called_duplicate(j: Judged) -> bool:
     return j.verdict is Verdict.DUPLICATE
 
 
+def right(j: Judged) -> bool:
+    """Whether a text got the labelled verdict or, where a refusal is labelled, any refusal."""
+    return j.verdict is j.case.verdict or (refused(j) and j.case.verdict is not Verdict.APPROVE)
+
+
+def asked_model(j: Judged) -> bool:
+    """Whether the model was asked about a text in this run."""
+    return j.reviewer == "anthropic" and j.shortcut is None
+
+
 def expected(verdict: Verdict) -> Callable[[Judged], bool]:
     """Whether a text is labelled with this verdict."""
     return lambda j: j.case.verdict is verdict
@@ -149,9 +211,8 @@ def expected(verdict: Verdict) -> Callable[[Judged], bool]:
 def _grouped(judged: Iterable[Judged], key: Callable[[Judged], str]) -> dict[str, tuple[int, int]]:
     counts: dict[str, tuple[int, int]] = {}
     for j in judged:
-        right = j.verdict is j.case.verdict or (refused(j) and j.case.verdict is not Verdict.APPROVE)
         total, good = counts.get(key(j), (0, 0))
-        counts[key(j)] = total + 1, good + right
+        counts[key(j)] = total + 1, good + right(j)
     return dict(sorted(counts.items()))
 
 

@@ -17,7 +17,7 @@ from app.models import ENTRY, ENTRY_VECTOR
 from app.neighbours.search import VISIBLE, Indexed
 from app.neighbours.word_index import WordIndex
 from app.projects import ProjectRow
-from app.words import words
+from app.words import runs
 
 _CHANGED_TEXTS = (
     select(ENTRY.c.id, ENTRY.c.status, ENTRY.c.text, ENTRY_VECTOR.c.vector)
@@ -42,7 +42,7 @@ class _ProjectIndex:
     def put(self, entry_id: str, text: str, vector: Vector) -> None:
         """Add an entry, or replace it."""
         self.matrix.put(entry_id, vector)
-        self.words.put(entry_id, words(text))
+        self.words.put(entry_id, runs(text))
 
 
 class InMemory:
@@ -58,8 +58,8 @@ class InMemory:
         return [item for item, _ in self._refreshed(session, project).matrix.nearest(vector, count)]
 
     def by_words(self, session: Session, project: ProjectRow, text: str, count: int) -> list[str]:
-        """Ids of the entries that share the rarest words with a text, best first."""
-        return self._refreshed(session, project).words.nearest(words(text), count)
+        """Ids of the entries that share the rarest words, or parts of them, with a text, best first."""
+        return self._refreshed(session, project).words.nearest(runs(text), count)
 
     def similarities(
         self, session: Session, project: ProjectRow, ids: Sequence[str], vector: Vector

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from app.reviewers import clauses, features, linear, pairs, pieces
+from app.reviewers import cascade, clauses, features, linear, pairs, pieces
 from app.reviewers.pairs import Side
-from app.schemas import Brief, Category, Facts, Fault, Judgement, Neighbour, Passage, Restatement, Scope
+from app.schemas import Brief, Category, EntryStatus, Facts, Fault, Judgement, Neighbour, Passage, Restatement, Scope
 
 LONGEST_TEXT = 4000
 ALIKE_SIMILARITY = 0.80
@@ -31,6 +31,7 @@ class OfflineReviewer:
 
     def __init__(self) -> None:
         self._models = linear.load()
+        self._cascade = cascade.load()
         self._pieces = pieces.load()
 
     def judge(self, brief: Brief) -> Judgement:
@@ -44,22 +45,43 @@ class OfflineReviewer:
         thresholds = self._models.thresholds
         lasting = slop < thresholds["slop"] or features.is_strange(counted, self._models.text.index, text)
         offered = pairs.side(brief.text)
+        likeness, twin = self._same(brief, offered)
         facts = _facts(found, lasting=lasting, thresholds=thresholds).model_copy(
             update={
-                "duplicate_of": self._same(brief, offered),
+                "duplicate_of": twin,
                 "restates": self._restated(brief, offered),
                 "addresses_reader": attack >= thresholds["attack"],
                 "confidence": round(1 - slop if lasting else slop, 3),
             }
         )
-        suspicious = not facts.addresses_reader and attack >= thresholds["suspicious"]
+        may_attack = attack >= thresholds["suspicious"]
+        suspicious = may_attack and not facts.addresses_reader
+        alike = _alike(brief, offered)
+        sure = not may_attack and self._is_sure(
+            facts, brief, lasting=lasting, slop=slop, likeness=likeness, alike=alike
+        )
         return Judgement(
             reviewer="offline",
             facts=facts,
             fault=Fault.SUSPICIOUS if suspicious else None,
             fault_detail=_SUSPICIOUS if suspicious else None,
-            possible_duplicate=_alike(brief, offered),
+            possible_duplicate=alike,
+            sure=sure,
         )
+
+    def _is_sure(
+        self, facts: Facts, brief: Brief, *, lasting: bool, slop: float, likeness: float, alike: str | None
+    ) -> bool:
+        """Whether a decision of this kind, with this confidence, nearly always agreed with the label."""
+        if facts.duplicate_of is not None:
+            # An unconfirmed twin refuses nobody, so the text would be approved after all.
+            confirmed = all(
+                n.status is not EntryStatus.UNCONFIRMED for n in brief.neighbours if n.label == facts.duplicate_of
+            )
+            return confirmed and cascade.reached(self._cascade.duplicate, likeness)
+        if alike is not None or facts.restates is not None or facts.category is Category.STATE:
+            return False
+        return cascade.reached(self._cascade.good, 1 - slop) if lasting else cascade.reached(self._cascade.slop, slop)
 
     def _attack(self, text: str) -> float:
         """The score of the text's most hostile clause."""
@@ -67,9 +89,9 @@ class OfflineReviewer:
         measures = np.array([clauses.meaning(clause, self._pieces) for clause in said])
         return max(found["attack"] for found in self._models.clause.scores(counted, measures))
 
-    def _same(self, brief: Brief, offered: Side) -> str | None:
-        """Label of the neighbour that says the same, if one surely does."""
-        best: tuple[float, str] | None = None
+    def _same(self, brief: Brief, offered: Side) -> tuple[float, str | None]:
+        """Likeness and label of the neighbour that says the same, if one surely does."""
+        best: tuple[float, str | None] = 0.0, None
         for neighbour in brief.neighbours:
             if neighbour.similarity < LEAST_COSINE:
                 continue
@@ -77,9 +99,9 @@ class OfflineReviewer:
             # Where things stand is told again and again in like words; the newer account is an update.
             if neighbour.category is Category.STATE and likeness < 1:
                 continue
-            if likeness >= self._models.thresholds["duplicate"] and (best is None or likeness > best[0]):
+            if likeness >= self._models.thresholds["duplicate"] and likeness > best[0]:
                 best = likeness, neighbour.label
-        return best[1] if best else None
+        return best
 
     def _restated(self, brief: Brief, offered: Side) -> Restatement | None:
         """The words of a passage that already say all that the candidate says, if some surely do."""

@@ -1,8 +1,9 @@
 """Is the true duplicate among the neighbours? `uv run python benchmarks/shortlist/run.py` (about two minutes).
 
 Every labelled duplicate pair's stored text lies among 10,000 other entries of one project; the share of pairs whose
-stored text is in the shortlist for the new one is the recall. By vector and by words alone are measured in the same
-run, and with `--endpoint` an embedder behind an OpenAI-compatible `/v1/embeddings` beside the embedded one.
+stored text is in the shortlist for the new one is the recall. Pairs of the test split stand by themselves; the others
+are there to try things with. By vector and by words alone are measured in the same run, and with `--endpoint` an
+embedder behind an OpenAI-compatible `/v1/embeddings` beside the embedded one.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from app.callers import LOCAL
 from app.db import Database
 from app.embeddings import Embedder, EndpointEmbedder, WordLlamaEmbedder
 from app.errors import Conflict, Invalid
-from app.evaluation.data import Labelled, Suite, load
+from app.evaluation.data import Labelled, Split, Suite, load
 from app.evaluation.score import Share
 from app.index import Index
 from app.projects import ProjectRow, find
@@ -35,7 +36,10 @@ _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s+")
 
 
 def other_texts(cases: Sequence[Labelled], avoid: set[str]) -> Iterator[str]:
-    """Texts of the data set, then their sentences, then neighbouring sentences joined; none of them a twin."""
+    """Texts of the data set, then their sentences, then neighbouring sentences joined; none of them a twin.
+
+    Pairs give none: their sentences and variants would say again what the twin says.
+    """
     texts = [text for case in cases for text in (case.text, *(passage.text for passage in case.documents))]
     seen = set(avoid)
     sentences = [sentence for text in texts for sentence in _SENTENCE.split(text) if len(words(sentence)) >= 4]
@@ -58,12 +62,12 @@ def fill(index: Index, pairs: Sequence[Labelled], others: Sequence[str]) -> dict
     return ids
 
 
-def measure(embedder: Embedder, cases: Sequence[Labelled]) -> None:
+def measure(embedder: Embedder, cases: Sequence[Labelled], number: int) -> None:
     """Print recall by language side and by way of search, and the time a shortlist takes."""
     pairs = [case for case in cases if case.suite is Suite.DUPLICATES and case.verdict is Verdict.DUPLICATE]
     avoid = {text for pair in pairs for text in (pair.text, pair.entries[0].text)}
-    pool = other_texts([case for case in cases if case.suite is not Suite.ATTACKS], avoid)
-    others = [text for text, _ in zip(pool, range(OTHERS), strict=False)]
+    pool = other_texts([case for case in cases if case.suite not in (Suite.ATTACKS, Suite.DUPLICATES)], avoid)
+    others = [text for text, _ in zip(pool, range(number), strict=False)]
     with tempfile.TemporaryDirectory(prefix="bouncer-shortlist-") as folder:
         database = Database(f"sqlite:///{folder}/bouncer.db")
         database.migrate()
@@ -92,13 +96,14 @@ def _report(
         started = time.perf_counter()
         near = [n.entry_id for n in index.neighbourhood.shortlist(session, project, pair.text, vector, NEIGHBOURS)]
         seconds.append(time.perf_counter() - started)
-        side = "across languages" if ">" in pair.lang else "same language"
+        part = "test" if pair.split is Split.TEST else "development"
+        side = f"{'across languages' if '>' in pair.lang else 'same language'}, {part}"
         by_vector, by_words = index.neighbourhood.rankings(session, project, pair.text, vector, NEIGHBOURS)
         for way, ranking in (("shortlist", near), ("vector alone", by_vector), ("words alone", by_words)):
             found.setdefault((side, way), []).append(twin in ranking[:NEIGHBOURS])
     print(f"\n{embedder.model}: {len(ids):,} entries, {len(pairs)} pairs, first {NEIGHBOURS}")
     for (side, way), hits in sorted(found.items()):
-        print(f"  {side:<17} {way:<13} {Share(count=sum(hits), of=len(hits))}")
+        print(f"  {side:<30} {way:<13} {Share(count=sum(hits), of=len(hits))}")
     median, slowest = np.median(seconds) * 1000, np.quantile(seconds, 0.99) * 1000
     print(f"  a shortlist takes {median:.2f} ms (median), {slowest:.2f} ms (p99)")
 
@@ -109,12 +114,13 @@ def main() -> None:
     parser.add_argument(
         "--endpoint", help="base URL of an OpenAI-compatible embeddings API, such as http://127.0.0.1:8080/v1"
     )
+    parser.add_argument("--others", type=int, default=OTHERS, help="how many other entries the project has")
     parser.add_argument("--model", default="default", help="the model's name there")
     arguments = parser.parse_args()
     cases = load(DATA)
-    measure(WordLlamaEmbedder(), cases)
+    measure(WordLlamaEmbedder(), cases, arguments.others)
     if arguments.endpoint:
-        measure(EndpointEmbedder(arguments.endpoint, arguments.model), cases)
+        measure(EndpointEmbedder(arguments.endpoint, arguments.model), cases, arguments.others)
 
 
 if __name__ == "__main__":

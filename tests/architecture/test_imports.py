@@ -30,6 +30,7 @@ LAYERS = (
         "projects",
         "prompts",
         "stores",
+        "verdict_cache",
     },
     {"cases", "space"},
     {"decisions", "documents", "entries", "held", "messages", "neighbours", "reviewers"},

@@ -9,7 +9,7 @@ from app.errors import Invalid
 from app.evaluation.command import Options, compare, run
 from app.settings import Settings
 from tests.support.messages_api import messages_api
-from tests.support.pipelines import GOOD, SLOP, facts
+from tests.support.pipelines import CLEAR_SLOP, GOOD, SLOP, facts
 
 ENTRY = "Never retry a payment without its idempotency key."
 
@@ -91,6 +91,32 @@ def test_replies_from_a_folder_are_scored_and_missing_ones_held(tmp_path: Path, 
         "slop-1": ("reject", None),
         "twin-1": ("duplicate", None),
     }
+
+
+def test_what_the_cascade_spares_and_loses_is_told_beside_the_model(tmp_path: Path, data: Path) -> None:
+    clear = {"id": "slop-2", "text": CLEAR_SLOP, "category": "NONE", "verdict": "reject"}
+    with (data / "candidates" / "shop.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(clear) + "\n")
+    replies, out = tmp_path / "replies", tmp_path / "out"
+    replies.mkdir()
+    for case in ("good-1", "slop-2", "twin-1"):
+        (replies / f"{case}.json").write_text(json.dumps(facts().model_dump(mode="json")), encoding="utf-8")
+    evaluate(Options(path=data, reviewer="anthropic", replies=replies, out=out), settings(tmp_path))
+    report = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    spared = report["spared"]
+    assert spared["not_asked"] == {"count": 1, "of": 3}
+    assert spared["differs"] == spared["gained"] == spared["right"] == {"count": 1, "of": 1}
+    assert spared["lost"] == spared["rewrites"] == {"count": 0, "of": 1}
+    assert spared["cached"] == {"count": 2, "of": 2}
+    assert report["runs"]["anthropic"]["asked_model"] == {"count": 3, "of": 4}
+    assert report["runs"]["anthropic, cascade"]["asked_model"] == {"count": 2, "of": 4}
+
+
+def test_without_the_cascade_there_is_nothing_to_tell_of_it(tmp_path: Path, data: Path) -> None:
+    replies, out = tmp_path / "replies", tmp_path / "out"
+    replies.mkdir()
+    evaluate(Options(path=data, reviewer="anthropic", replies=replies, out=out), settings(tmp_path, cascade="off"))
+    assert json.loads((out / "report.json").read_text(encoding="utf-8"))["spared"] is None
 
 
 def test_an_unusable_reply_is_held_as_it_would_be_live(tmp_path: Path, data: Path) -> None:

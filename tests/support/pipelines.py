@@ -54,6 +54,11 @@ GOOD = (
     "The PDF library silently drops fonts that are larger than two megabytes instead of raising an error.",
 )
 SLOP = "Session summary: merged the login branch and then updated all of the snapshots again."
+# What the gate does not know, and the offline reviewer cannot take for a memory.
+CLEAR_SLOP = (
+    "Done today: merged the header branch, bumped dependencies, ran the linter, everything green, then cleaned up the "
+    "snapshots and updated the changelog."
+)
 
 
 @cache
