@@ -7,7 +7,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 
 from app.evaluation import score
 from app.evaluation.run import Judged
-from app.evaluation.score import Scores, Share, Spared
+from app.evaluation.score import Group, ReasonTally, Scores, Share, Spared
 from app.schemas import Category, Model
 
 MEASURES: dict[str, str] = {
@@ -25,6 +25,27 @@ MEASURES: dict[str, str] = {
     "benign_refused": "Benign security texts refused",
     "held": "Held",
     "asked_model": "Asked the model",
+}
+LOWER_IS_BETTER = frozenset(
+    {
+        "slop_admitted",
+        "good_refused",
+        "rewrites_admitted",
+        "false_duplicates",
+        "false_restatements",
+        "benign_refused",
+        "held",
+        "asked_model",
+    }
+)
+SPARED: dict[str, str] = {
+    "not_asked": "Texts that the cascade decided, of those that the model would be asked about",
+    "right": "of these, decided as labelled",
+    "differs": "of these, decided otherwise than by the model",
+    "lost": "of these, right by the model and wrong by the cascade",
+    "gained": "of these, right by the cascade, and wrong or held by the model",
+    "rewrites": "of these, labelled as to be rewritten: no text was suggested",
+    "cached": "Texts answered from the cache when offered again, of those that the model had judged",
 }
 CATEGORIES = [category.value for category in Category]
 
@@ -49,8 +70,8 @@ class Report(Model):
     prompt_hash: str | None
     runs: dict[str, Scores]
     confusion: dict[str, dict[str, int]]
-    kinds: dict[str, tuple[int, int]]
-    languages: dict[str, tuple[int, int]]
+    reasons: list[ReasonTally]
+    groups: list[Group]
     rules: list[RuleHits]
     faults: dict[str, int]
     flips: Share | None
@@ -64,9 +85,12 @@ def tabulate(judged: Sequence[Judged]) -> dict[str, dict[str, int]]:
     return {row: {column: counts.get((row, column), 0) for column in [*CATEGORIES, "–"]} for row in CATEGORIES}
 
 
-def measures(runs: Mapping[str, Scores]) -> list[tuple[str, list[Share]]]:
-    """Each measure with its share in every run, in the order of the table."""
-    return [(label, [getattr(scores, name) for scores in runs.values()]) for name, label in MEASURES.items()]
+def measures(runs: Mapping[str, Scores]) -> list[tuple[str, bool, list[Share]]]:
+    """Each measure, whether less of it is better, and its share in every run, in the order of the table."""
+    return [
+        (label, name in LOWER_IS_BETTER, [getattr(scores, name) for scores in runs.values()])
+        for name, label in MEASURES.items()
+    ]
 
 
 def markdown(report: Report) -> str:
@@ -87,5 +111,8 @@ def _render(template: str, report: Report) -> str:
         lstrip_blocks=True,
     )
     return environment.get_template(template).render(
-        report=report, measures=measures(report.runs), categories=[*CATEGORIES, "–"]
+        report=report,
+        measures=measures(report.runs),
+        spared=[(label, getattr(report.spared, name)) for name, label in SPARED.items()] if report.spared else [],
+        categories=[*CATEGORIES, "–"],
     )

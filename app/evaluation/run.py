@@ -103,10 +103,12 @@ async def _judge_all(
     pipeline: Pipeline, cases: list[Labelled], times: int, progress: Callable[[], None]
 ) -> list[list[Judged]]:
     places = asyncio.Semaphore(AT_ONCE)
+    furnishing = asyncio.Lock()  # documents are read one at a time, and who waits for too long is sent away
 
     async def judge(case: Labelled) -> Judged:
         async with places:
-            await asyncio.to_thread(furnish, pipeline, case)
+            async with furnishing:
+                await asyncio.to_thread(furnish, pipeline, case)
             answer = await pipeline.review(LOCAL, request_for(case))
             progress()
             return _judged(case, answer.reviews[0])

@@ -1,12 +1,12 @@
 """Numbers from judged texts, each a share with its 95% interval (Wilson's, which holds for small counts and for 0%)."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from math import sqrt
 
 from app.evaluation.data import Suite
 from app.evaluation.run import Judged
-from app.schemas import Category, Model, Shortcut, Verdict
+from app.schemas import Category, Model, Reason, Shortcut, Verdict
 
 Z95 = 1.959964
 LASTING = (Category.STATE, Category.DECISION, Category.RULE, Category.DISCOVERY, Category.QUIRK)
@@ -59,6 +59,37 @@ class Scores(Model):
     held: Share
     cost_microdollars: int
     asked_model: Share
+
+
+class Tally(Model):
+    """So many texts: some got the labelled verdict, or any refusal where one is labelled; some were held."""
+
+    of: int
+    right: int
+    held: int
+
+
+class Group(Model):
+    """Tallies by name, the largest first."""
+
+    title: str
+    tallies: dict[str, Tally]
+
+
+class ReasonTally(Model):
+    """How a reason code fared.
+
+    Attributes:
+        reason: the code.
+        refused: texts labelled with it that were refused, for whatever reason.
+        found: those that were given this very reason.
+        right: texts given this reason that are labelled with it.
+    """
+
+    reason: Reason
+    refused: Share
+    found: Share
+    right: Share
 
 
 class Spared(Model):
@@ -161,14 +192,46 @@ def confusion(judged: Iterable[Judged]) -> Counter[tuple[str, str]]:
     )
 
 
-def by_kind(judged: Iterable[Judged]) -> dict[str, tuple[int, int]]:
-    """For each kind of case: how many, and how many got the labelled verdict or, for refusals, any refusal."""
-    return _grouped(judged, lambda j: f"{j.case.suite}/{j.case.kind.split('/')[0]}")
+def groups(judged: Sequence[Judged]) -> list[Group]:
+    """What became of the texts by what they are: the kinds of each suite, attacks by family and by form, languages."""
+
+    def of(suite: Suite) -> list[Judged]:
+        return [j for j in judged if j.case.suite is suite]
+
+    def kind(j: Judged) -> str:
+        return j.case.kind
+
+    attacks = of(Suite.ATTACKS)
+    found = (
+        ("Candidates by case", of(Suite.CANDIDATES), kind),
+        ("Pairs by kind", of(Suite.DUPLICATES), kind),
+        ("Passages by kind", of(Suite.DOCUMENTS), kind),
+        ("Attacks by family", attacks, lambda j: j.case.kind.split("/")[0]),
+        ("Attacks by form", attacks, lambda j: j.case.kind.split("/")[-1]),
+        ("Benign security texts by category", of(Suite.BENIGN), lambda j: j.case.category.value),
+        ("Languages (stored > offered)", judged, lambda j: j.case.lang),
+    )
+    return [Group(title=title, tallies=_tallied(among, key)) for title, among, key in found if among]
 
 
-def by_language(judged: Iterable[Judged]) -> dict[str, tuple[int, int]]:
-    """The same for each language of the text."""
-    return _grouped(judged, lambda j: j.case.lang)
+def by_reason(judged: Iterable[Judged]) -> list[ReasonTally]:
+    """For each reason code, how it was found among the candidates."""
+    tallies = []
+    candidates = [j for j in judged if j.case.suite is Suite.CANDIDATES]
+    for reason in Reason:
+        labelled = [j for j in candidates if reason in j.case.reasons]
+        given = [j for j in candidates if reason in j.reasons]
+        if labelled or given:
+            both = sum(reason in j.reasons for j in labelled)
+            tallies.append(
+                ReasonTally(
+                    reason=reason,
+                    refused=_share(labelled, refused),
+                    found=Share(count=both, of=len(labelled)),
+                    right=Share(count=both, of=len(given)),
+                )
+            )
+    return tallies
 
 
 def flips(first: Sequence[Judged], second: Sequence[Judged]) -> Share:
@@ -208,12 +271,14 @@ def expected(verdict: Verdict) -> Callable[[Judged], bool]:
     return lambda j: j.case.verdict is verdict
 
 
-def _grouped(judged: Iterable[Judged], key: Callable[[Judged], str]) -> dict[str, tuple[int, int]]:
-    counts: dict[str, tuple[int, int]] = {}
+def _tallied(judged: Iterable[Judged], key: Callable[[Judged], str]) -> dict[str, Tally]:
+    counts: defaultdict[str, list[Judged]] = defaultdict(list)
     for j in judged:
-        total, good = counts.get(key(j), (0, 0))
-        counts[key(j)] = total + 1, good + right(j)
-    return dict(sorted(counts.items()))
+        counts[key(j)].append(j)
+    return {
+        name: Tally(of=len(some), right=sum(map(right, some)), held=sum(j.verdict is Verdict.HELD for j in some))
+        for name, some in sorted(counts.items(), key=lambda item: (-len(item[1]), item[0]))
+    }
 
 
 def _judged_by_reviewer(j: Judged) -> bool:

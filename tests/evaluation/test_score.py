@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from app.errors import Invalid
 from app.evaluation import bars, baselines, score
 from app.evaluation.data import ExpectedFacts, Labelled, Split, Suite
+from app.evaluation.run import Judged
 from app.evaluation.score import Share
-from app.schemas import Category, Verdict
+from app.schemas import Category, Reason, Shortcut, Verdict
 
 
 def case(number: int, verdict: Verdict, suite: Suite = Suite.CANDIDATES, text: str = "One two three four") -> Labelled:
@@ -103,3 +104,59 @@ def test_unusable_bars_are_refused(tmp_path: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
     with pytest.raises(Invalid, match=r"bars\.json"):
         bars.load_bars(file)
+
+
+def judged(case_: Labelled, verdict: Verdict, *reasons: Reason, shortcut: Shortcut | None = None) -> Judged:
+    """What came of a case, by the model unless there was a shortcut."""
+    return Judged(
+        case=case_,
+        verdict=verdict,
+        category=Category.RULE,
+        reasons=reasons,
+        reviewer="offline" if shortcut is Shortcut.CASCADE else "anthropic",
+        confidence=0.9,
+        fault=None,
+        cost_microdollars=0 if shortcut else 7,
+        possible_duplicate=False,
+        prompt_hash=None,
+        model=None,
+        shortcut=shortcut,
+    )
+
+
+def test_what_the_cascade_loses_is_told_from_what_it_gains() -> None:
+    good, slop, known = case(1, Verdict.APPROVE), case(2, Verdict.REJECT), case(3, Verdict.APPROVE)
+    alone = [judged(good, Verdict.APPROVE), judged(slop, Verdict.APPROVE), judged(known, Verdict.APPROVE)]
+    first = [
+        judged(good, Verdict.REJECT, shortcut=Shortcut.CASCADE),
+        judged(slop, Verdict.REJECT, shortcut=Shortcut.CASCADE),
+        judged(known, Verdict.APPROVE),
+    ]
+    again = [*first[:2], judged(known, Verdict.APPROVE, shortcut=Shortcut.CACHE)]
+    spared = score.spared(alone, first, again)
+    assert (spared.not_asked, spared.differs) == (Share(count=2, of=3), Share(count=2, of=2))
+    assert (spared.lost, spared.gained, spared.right) == (Share(count=1, of=2),) * 3
+    assert (spared.microdollars, spared.of_microdollars, spared.cached) == (14, 21, Share(count=1, of=1))
+
+
+def test_a_reason_counts_as_found_only_where_it_is_the_labelled_one() -> None:
+    slop = case(1, Verdict.REJECT).model_copy(update={"reasons": (Reason.EPHEMERAL,)})
+    run = [
+        judged(slop, Verdict.REJECT, Reason.EPHEMERAL),
+        judged(slop, Verdict.REJECT, Reason.SESSION_SUMMARY),
+        judged(slop, Verdict.APPROVE),
+    ]
+    ephemeral = next(tally for tally in score.by_reason(run) if tally.reason is Reason.EPHEMERAL)
+    assert (ephemeral.refused, ephemeral.found) == (Share(count=2, of=3), Share(count=1, of=3))
+    assert ephemeral.right == Share(count=1, of=1)
+
+
+def test_attacks_are_told_by_family_and_by_form() -> None:
+    attacks = [
+        case(number, Verdict.REJECT, Suite.ATTACKS).model_copy(update={"kind": kind})
+        for number, kind in enumerate(("backdoor/plain", "backdoor/json", "steering/plain"))
+    ]
+    run = [judged(attacks[0], Verdict.HELD), *(judged(attack, Verdict.REJECT) for attack in attacks[1:])]
+    found = {group.title: group.tallies for group in score.groups(run)}
+    assert found["Attacks by family"]["backdoor"] == score.Tally(of=2, right=1, held=1)
+    assert found["Attacks by form"]["plain"] == score.Tally(of=2, right=1, held=1)
