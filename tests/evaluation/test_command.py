@@ -54,7 +54,7 @@ def test_the_offline_reviewer_is_measured_beside_its_baselines(tmp_path: Path, d
     assert report["runs"]["offline"]["slop_admitted"] == {"count": 0, "of": 1}
     assert report["runs"]["no gate"]["slop_admitted"] == {"count": 1, "of": 1}
     assert report["flips"] == {"count": 0, "of": 3}
-    assert "| Slop admitted |" in (out / "report.md").read_text(encoding="utf-8")
+    assert "| ↓ Slop admitted |" in (out / "report.md").read_text(encoding="utf-8")
     html = (out / "report.html").read_text(encoding="utf-8")
     assert "<svg" in html
     assert "http" not in html.replace("http-equiv", "")

@@ -175,9 +175,9 @@ async def test_a_cached_answer_names_the_same_entry_in_whatever_order_they_are_f
     model.script(lambda brief: found(duplicate_of=next(n.label for n in brief.neighbours if n.entry_id == twin)))
     await paid.review(near)
     for place, vector in enumerate(np.eye(4, 256, dtype=np.float32)):
-        entry = paid.entries()[3 - place]["id"]
+        entry = paid.entries()[3 - place]
         with paid.database.write() as session:
-            paid.index.neighbourhood.replace(session, entry, vector)
+            paid.index.neighbourhood.replace(session, entry["id"], entry["text"], vector)
     other = Bench(paid.settings.data_dir, database_url=paid.settings.database_url, model=model)
     (review,) = (await other.review(near, session="s2")).reviews
     assert (review.shortcut, review.verdict, review.entry_id) == (Shortcut.CACHE, Verdict.DUPLICATE, twin)

@@ -72,14 +72,6 @@ async def test_words_of_other_scripts_are_found(bench: Bench, stored: str, asked
     assert shortlist(bench, asked, 2)[0].entry_id == wanted
 
 
-async def test_another_form_of_a_word_finds_what_the_vector_misses(bench: Bench) -> None:
-    wanted = keep(bench, "Die Qwertzumschaltungen laufen auf der Fähre nur nachts.")
-    for text in FILLER:
-        keep(bench, text)
-    found = shortlist(bench, FILLER[1].replace("that host", "the qwertzumschaltung"), 2)
-    assert wanted in {n.entry_id for n in found}
-
-
 async def test_words_that_are_search_syntax_are_only_words(bench: Bench) -> None:
     keep(bench, GOOD[0])
     for text in ('" OR * NEAR(', "NOT AND OR NEAR", 'project : "x"', "a* ^b {c} -d +e", "'; DROP TABLE entry; --"):

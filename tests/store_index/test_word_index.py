@@ -2,11 +2,13 @@
 
 from math import log
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.neighbours import word_index
 from app.neighbours.word_index import WordIndex
+from app.words import runs, words
 
 ids = st.sampled_from([f"e{number}" for number in range(12)])
 texts = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]), max_size=6)
@@ -73,3 +75,21 @@ def test_a_word_that_stands_everywhere_is_not_looked_up_where_a_rare_one_tells()
         index.put(f"e{number}", ["the"])
     index.put("rare", ["the", "rare"])
     assert index.nearest(["the", "rare"], 8) == ["rare"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [("Migrationsläufe", "die Migration"), ("idempotency keys", "idempotent"), ("database", "data"), ("ok", "OK!")],
+)
+def test_another_form_of_a_word_is_found(stored: str, asked: str) -> None:
+    index = WordIndex()
+    index.put("wanted", runs(stored))
+    index.put("other", runs("never retry payments"))
+    assert index.nearest(runs(asked), 1) == ["wanted"]
+
+
+@given(st.text())
+def test_a_text_is_found_by_itself_unless_it_has_no_word(text: str) -> None:
+    index = WordIndex()
+    index.put("itself", runs(text))
+    assert index.nearest(runs(text), 1) == (["itself"] if words(text) else [])
