@@ -194,6 +194,19 @@ def test_what_is_not_accepted_is_tried_once(config: Config, service: ScriptedSer
     assert "422" in journal()[0]["flushed"]
 
 
+@pytest.mark.parametrize("status", [403, 404])
+def test_what_the_key_may_not_send_waits_and_holds_nothing_else_up(
+    config: Config, service: ScriptedService, status: int
+) -> None:
+    service.statuses["/v1/reviews"] = 503
+    tell(write(LESSON))
+    tell(write(LESSON_TOO) | {"tool_use_id": "toolu_2"})
+    service.statuses["/v1/reviews"] = status
+
+    assert journal_flush(hook.load_config("."), 5) == (0, 2)
+    assert service.paths().count("/v1/reviews") == 4, "both were tried again"
+
+
 def test_a_service_that_is_still_down_leaves_all_as_it_is(config: Config) -> None:
     tell(write(LESSON))
     assert journal_flush(config, 5) == (0, 1)

@@ -14,9 +14,10 @@ from sqlalchemy import Engine, create_engine, event, inspect, text
 from sqlalchemy.exc import IntegrityError
 
 from alembic import command
+from app.callers import LOCAL, Caller
 from app.db import Database, metadata
 from app.errors import ConfigurationError
-from app.schemas import Verdict
+from app.schemas import Role, Verdict
 from app.settings import Settings, resource
 from tests.support.documents import document
 from tests.support.pipelines import GOOD, PROJECT, Bench
@@ -141,6 +142,27 @@ def test_money_is_kept_on_the_way_down_and_up(empty_url: str) -> None:
     again.expire()
     assert [(w.spent_microdollars, w.reserved_microdollars) for w in again.report().windows] == [(200, 0)]
     again.database.close()
+
+
+async def test_a_start_brings_a_filled_older_database_up_to_date(tmp_path: Path, empty_url: str) -> None:
+    """Among it one from before there were keys, whose calls are then the local caller's."""
+    bench = Bench(tmp_path, database_url=empty_url)
+    request = bench.request(GOOD[0], call="c1")
+    await bench.pipeline.review(LOCAL, request)
+    await bench.close()
+    run(empty_url, command.downgrade, "0003")
+
+    again = Bench(tmp_path, database_url=empty_url)
+    assert (await again.pipeline.review(LOCAL, request)).replayed
+    assert (await again.pipeline.review(Caller("ann", Role.MEMBER), request)).verdict is Verdict.DUPLICATE
+    with pytest.raises(IntegrityError), again.database.write() as session:
+        session.connection().exec_driver_sql("DELETE FROM call")
+    await again.close()
+
+    run(empty_url, command.downgrade, "0003")
+    once_more = Bench(tmp_path, database_url=empty_url)
+    assert [row["key_id"] for row in once_more.rows("SELECT key_id FROM call")] == ["local"]
+    await once_more.close()
 
 
 async def test_starting_again_keeps_what_is_there(tmp_path: Path, empty_url: str) -> None:
