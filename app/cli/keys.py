@@ -16,7 +16,7 @@ from app.schemas import LONGEST_LIFE_DAYS, LONGEST_OVERLAP_HOURS, KeyIn, KeyMade
 from app.settings import load_settings
 
 if TYPE_CHECKING:
-    from app.key_desk import KeyDesk
+    from app.cli.key_desk import KeyDesk
 
 keys = typer.Typer(
     help="Keys of the service's callers. Works on the database of this machine; with --url, or MEMORY_BOUNCER_URL set, "
@@ -126,7 +126,7 @@ def audit_log(
 
 
 def _desk(url: str | None) -> "AbstractContextManager[KeyDesk]":
-    from app.key_desk import key_desk  # noqa: PLC0415 - loads the database's library
+    from app.cli.key_desk import key_desk  # noqa: PLC0415 - loads the database's library
 
     return key_desk(url, load_settings())
 

@@ -43,7 +43,7 @@ LAYERS = (
     {"api", "web"},
     {"main"},
     {"server"},
-    {"agents", "judge_once", "key_desk"},
+    {"agents", "judge_once"},
     {"backup", "demo", "doctor"},
     {"cli"},
 )

@@ -1,24 +1,20 @@
 """Where keys are made and the audit log is read: in the database, on the server's machine; or over HTTP, from afar."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Protocol, TypeVar
-from urllib.parse import urlencode
 
 from pydantic import ValidationError
 
 from app import audit_log, keys
 from app.callers import LOCAL
+from app.cli.remote import ask
 from app.db import Database, open_database, utc_now
-from app.errors import ConfigurationError, Invalid, Unavailable
+from app.errors import ConfigurationError, Unavailable
 from app.schemas import AuditPage, KeyIn, KeyMade, KeyOut, KeyPage, Model, RotationIn
 from app.settings import Settings
-from hooks import store_hygiene_gate as hook
 
-ANSWER_SECONDS = 30.0
 PAGE = 200
 
 Answer = TypeVar("Answer", bound=Model)
@@ -53,7 +49,6 @@ def key_desk(url: str | None, settings: Settings) -> Iterator[KeyDesk]:
     """The service at the address, asked with the hook's key; or without one the database of the settings.
 
     Raises:
-        Invalid: the address is none.
         ConfigurationError: the database cannot be opened.
     """
     if url:
@@ -102,12 +97,7 @@ class _Here:
 
 class _There:
     def __init__(self, url: str) -> None:
-        self._config = hook.load_config(str(Path.cwd()))
-        try:
-            hook.split_url(url)
-        except ValueError as exc:
-            raise Invalid(f"{url} is no address of a service: it {exc}.") from exc
-        self._config.url = url
+        self._url = url
 
     def create(self, asked: KeyIn) -> KeyMade:
         return self._ask(KeyMade, "POST", "/v1/keys", asked)
@@ -119,32 +109,17 @@ class _There:
         return self._ask(KeyOut, "DELETE", f"/v1/keys/{key_id}")
 
     def keys(self, before: str | None) -> KeyPage:
-        return self._ask(KeyPage, "GET", "/v1/keys?" + _query(before, PAGE))
+        return self._ask(KeyPage, "GET", "/v1/keys", before=before, count=PAGE)
 
     def events(self, before: str | None, count: int) -> AuditPage:
-        return self._ask(AuditPage, "GET", "/v1/audit-log?" + _query(before, count))
+        return self._ask(AuditPage, "GET", "/v1/audit-log", before=before, count=count)
 
-    def _ask(self, kind: type[Answer], method: str, path: str, body: Model | None = None) -> Answer:
-        end = time.monotonic() + ANSWER_SECONDS
-        sent = body.model_dump(mode="json") if body else None
+    def _ask(
+        self, kind: type[Answer], method: str, path: str, body: Model | None = None, **query: str | int | None
+    ) -> Answer:
+        answer = ask(self._url, method, path, body.model_dump(mode="json") if body else None, **query)
         try:
-            answer, _ = hook.call_service(self._config, method, path, sent, end)
             return kind.model_validate(answer)
-        except hook.ServiceFailure as failure:
-            raise Unavailable(f"{failure}. {_HINTS.get(failure.status, '')}".strip()) from failure
         except ValidationError:
             # `from None`: the cause repeats what was answered, which may be a key.
-            raise Unavailable(f"What answers at {self._config.url} is not this version of Memory Bouncer.") from None
-
-
-_HINTS = {
-    400: "The key of an admin is for all projects.",
-    401: "Set MEMORY_BOUNCER_KEY to an admin's key, or work on the server's machine, without --url.",
-    403: "MEMORY_BOUNCER_KEY must be an admin's key.",
-    404: "There is no key with this id.",
-    409: "The key is revoked or expired, or the service has no MEMORY_BOUNCER_SECRET.",
-}
-
-
-def _query(before: str | None, count: int) -> str:
-    return urlencode({"count": count, **({"before": before} if before else {})})
+            raise Unavailable(f"What answers at {self._url} is not this version of Memory Bouncer.") from None
