@@ -17,7 +17,6 @@ from app.schemas import FOR_A_PERSON, CallOut, Candidate, DeletedReport, Operati
 from hooks import store_hygiene_gate as hook
 
 LOCAL_TOOLS = frozenset({*hook.FILE_TOOLS, *hook.SHELL_TOOLS})
-LONGEST_REASON = 1500
 UNREADABLE = "This memory was not reviewed: the call's arguments have no known form."
 
 
@@ -76,10 +75,11 @@ def _decision(said: CallOut) -> dict[str, Any]:
         if review.verdict not in (Verdict.APPROVE, Verdict.HELD) or review.fault in FOR_A_PERSON
     ]
     if refused:
-        reason = "Memory not stored. " + "\n".join(review.message for review in refused)
-        return _says(permissionDecision="deny", permissionDecisionReason=reason[:LONGEST_REASON])
+        told = [(review.text, review.message) for review in refused]
+        reason = hook.denial(told, len(said.reviews) - len(refused), alone=len(said.reviews) == 1)
+        return _says(permissionDecision="deny", permissionDecisionReason=reason)
     held = [review.message for review in said.reviews if review.verdict is Verdict.HELD]
-    context = " ".join(held) or said.context
+    context = f"This memory was not reviewed. {held[0]}" if held else said.context
     return _says(additionalContext=context) if context else {}
 
 

@@ -423,7 +423,7 @@ def _news_item(row: RowMapping) -> NewsItem:
         verdict,
         row["text"],
         store=text,
-        place=row["tool"] + (f" under “{row['key']}”" if row["key"] else ""),
+        place=messages.place(row["tool"], row["key"]),
         reason=row["reason"],
         suggested_text=row["suggested_text"] if row["decided_by"] == DecidedBy.PERSON else None,  # the reason has it
         removals=removals,

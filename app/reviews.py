@@ -406,6 +406,7 @@ def settle(
             passage=outcome.passage,
             fault=outcome.fault,
             updatable=updatable,
+            in_call=True,
         ),
         "entry_id": row["entry_id"] or (outcome.entry.id if outcome.entry else None),
         "facts": facts.model_dump(mode="json") if facts else None,

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from hooks.store_hygiene_gate import MAXIMUM_CANDIDATES, TOOLS
+from hooks.store_hygiene_gate import LONGEST_REASON, MAXIMUM_CANDIDATES, TOOLS
 from tests.support.canaries import canaries
 from tests.support.hook_runs import LESSON, LESSON_TOO, SLOP, event, run, tell, write
 from tests.support.scripted_service import ScriptedService
@@ -17,7 +17,7 @@ def test_the_gate_refuses_slop_by_itself(service: ScriptedService) -> None:
 
     assert said.decision == "deny"
     assert "[session_summary]" in said.reason
-    assert said.reason.endswith("Run the /hygiene skill and store the rewritten memory.")
+    assert said.reason.endswith("Do not write it elsewhere.")
     assert service.requests == []
 
 
@@ -52,6 +52,7 @@ def test_one_bad_text_denies_the_call_and_is_named(service: ScriptedService) -> 
     assert "Nothing of this call was stored." in said.reason
     assert f"“{LESSON_TOO[:50]}" in said.reason
     assert LESSON[:50] not in said.reason
+    assert "Its other text was not refused: send the call again" in said.reason
 
 
 def test_the_gate_names_the_bad_text_among_several(service: ScriptedService) -> None:
@@ -71,9 +72,9 @@ def test_a_refused_text_beside_a_held_one_denies(service: ScriptedService) -> No
 def test_many_refusals_give_a_short_reason(service: ScriptedService) -> None:
     said = tell(write(*(f"{SLOP} Number {number} of many." for number in range(40))))
 
-    assert len(said.reason) <= 1500
+    assert len(said.reason) <= LONGEST_REASON
     assert re.search(r"… and \d+ more\.", said.reason)
-    assert said.reason.endswith("Run the /hygiene skill and store the rewritten memory.")
+    assert said.reason.endswith("Do not write it elsewhere.")
 
 
 def test_more_texts_than_a_review_takes_are_refused(service: ScriptedService) -> None:

@@ -97,7 +97,7 @@ async def test_a_refusal_hands_over_the_suggested_text_and_the_reviewers_sentenc
     model.script(found(scope=Scope.RESOURCE, suggested_text=GOOD[1], reason="It names one order only."))
     (review,) = (await paid.review(GOOD[0])).reviews
     assert review.suggested_text == GOOD[1]
-    for part in ("[too_specific]", "It names one order only.", f"Suggested text: {GOOD[1]}", "/hygiene"):
+    for part in ("[too_specific]", "It names one order only.", f"Suggested text: “{GOOD[1]}”", "/hygiene"):
         assert part in review.message
 
 
