@@ -221,7 +221,8 @@ def _update(entry: EntryRef | None, *, updatable: bool, merged: bool) -> list[st
     if entry is None:
         return []
     how = (
-        "Update that item in place with the store's own update tool (in a file: edit its lines), keeping what is true."
+        "Update that item in place with the store's own update tool (in a file: edit its lines), keeping what is still"
+        " true."
         if updatable
         else "This store cannot update in place: store the merged text once more, then remove the older item."
     )
