@@ -135,6 +135,7 @@ def news(
     suggested_text: str | None,
     removals: list[Removal],
     quotable: bool = True,
+    by_person: bool = True,
 ) -> str:
     """What an agent is told of a decision that it was not there for.
 
@@ -146,6 +147,7 @@ def news(
         reason: why, in the words of whoever decided.
         suggested_text: a text that may be offered instead.
         removals: what should leave the store.
+        by_person: whether the reason is a person's words; else it is a message of ours, fenced already.
         quotable: False for a text that may be an attack, which is not shown again.
     """
     about = quote(text, SHORT_EXCERPT) if quotable else "a text that is not shown here since it may be an attack"
@@ -157,7 +159,10 @@ def news(
     elif verdict is Verdict.EXPIRED:
         lines = [f"Expired: {about}: {EXPIRED}."]
     else:
-        lines = [f"Turned away ({verdict}): {about}", f"Why: {quote(reason, EXCERPT)}" if reason else ""]
+        lines = [
+            f"Turned away ({verdict}): {about}",
+            f"Why: {quote(reason, EXCERPT) if by_person else reason}" if reason else "",
+        ]
         lines.append(_suggestion(suggested_text))
     return "\n".join(filter(None, [*lines, *map(_removal, removals)]))
 

@@ -428,6 +428,7 @@ def _news_item(row: RowMapping) -> NewsItem:
         suggested_text=row["suggested_text"] if row["decided_by"] == DecidedBy.PERSON else None,  # the reason has it
         removals=removals,
         quotable=not attack,
+        by_person=row["decided_by"] == DecidedBy.PERSON,
     )
     return NewsItem(
         decision_id=row["id"],
