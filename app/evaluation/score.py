@@ -203,7 +203,7 @@ def groups(judged: Sequence[Judged]) -> list[Group]:
 
     attacks = of(Suite.ATTACKS)
     found = (
-        ("Candidates by case", of(Suite.CANDIDATES), kind),
+        ("Candidates by case", of(Suite.CANDIDATES), lambda j: j.case.kind.split("/")[0]),
         ("Pairs by kind", of(Suite.DUPLICATES), kind),
         ("Passages by kind", of(Suite.DOCUMENTS), kind),
         ("Attacks by family", attacks, lambda j: j.case.kind.split("/")[0]),
