@@ -10,10 +10,11 @@ from itertools import islice
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlmodel import Session, col
 
+from app import space
 from app.db import Vector, new_id
 from app.embeddings import Embedder, Matrix
 from app.errors import Unavailable
-from app.models import Document, PassageRow
+from app.models import PASSAGE, STAGED_VECTOR, Document, PassageRow
 from app.passages import Cut, passages
 from app.projects import ProjectRow, count_documents_change
 from app.schemas import DocumentHeld, DocumentIn, Passage, storable
@@ -135,15 +136,19 @@ class Documents:
         cuts = list(islice(passages(self._redact(str(storable(text)))), MOST_PASSAGES))
         vectors: list[Vector] = []
         for start in range(0, len(cuts), PORTION):
-            portion = [f"{cut.heading}\n{cut.text}" for cut in cuts[start : start + PORTION]]
+            portion = [_embedded(cut.heading, cut.text) for cut in cuts[start : start + PORTION]]
             vectors.extend(self._embedder.embed(portion))
         return list(zip(cuts, vectors, strict=True))
 
-    @staticmethod
     def keep(
-        session: Session, project: ProjectRow, document: DocumentIn, cuts: list[tuple[Cut, Vector]], now: datetime
+        self, session: Session, project: ProjectRow, document: DocumentIn, cuts: list[tuple[Cut, Vector]], now: datetime
     ) -> None:
-        """Put a document with these passages in the place of what its path held, unless it holds that text already."""
+        """Put a document with these passages in the place of what its path held, unless it holds that text already.
+
+        Raises:
+            Unavailable: the stored vectors are another embedder's since a reindex.
+        """
+        space.confirm(session, self._embedder)
         same_path = (col(Document.project_id) == project.id, col(Document.path) == document.path)
         held = select(col(Document.sha256)).where(*same_path, col(Document.retired_at).is_(None))
         if session.execute(held).scalar() == document.sha256:
@@ -212,6 +217,7 @@ class Documents:
             shelf = self._shelves.setdefault(project.id, _Shelf(Matrix(self._embedder.dimension)))
         with shelf.lock:
             if shelf.revision < project.documents_revision:
+                space.confirm(session, self._embedder)
                 _refresh(session, project.id, shelf)
                 shelf.revision = project.documents_revision
         edited = {document_id for document_id, path in shelf.paths.items() if path == leave_out}
@@ -227,6 +233,36 @@ class Documents:
             Passage(label=f"P{place}", path=path, heading=heading, text=text, similarity=similarity)
             for place, (path, heading, text, similarity) in enumerate(found[:count], start=1)
         )
+
+
+def texts_after(session: Session, after: str, count: int) -> list[tuple[str, str]]:
+    """Ids of passages that follow the one with the id ``after``, each with the text that is embedded."""
+    asked = select(PASSAGE.c.id, PASSAGE.c.heading, PASSAGE.c.text).where(PASSAGE.c.id > after)
+    rows = session.execute(asked.order_by(PASSAGE.c.id).limit(count))
+    return [(row[0], _embedded(row[1], row[2])) for row in rows]
+
+
+def unstaged_texts(session: Session, project_id: str) -> list[tuple[str, str]]:
+    """The same of a project's passages that have no staged vector."""
+    asked = (
+        select(PASSAGE.c.id, PASSAGE.c.heading, PASSAGE.c.text)
+        .join(Document, col(Document.id) == PASSAGE.c.document_id)
+        .where(
+            col(Document.project_id) == project_id,
+            ~select(STAGED_VECTOR.c.item_id).where(STAGED_VECTOR.c.item_id == PASSAGE.c.id).exists(),
+        )
+    )
+    return [(row[0], _embedded(row[1], row[2])) for row in session.execute(asked)]
+
+
+def use_staged_vectors(session: Session) -> None:
+    """Give every passage the vector that is staged for it; under the lock of all projects."""
+    staged = select(STAGED_VECTOR.c.vector).where(STAGED_VECTOR.c.item_id == PASSAGE.c.id).scalar_subquery()
+    session.execute(update(PASSAGE).values(vector=staged))
+
+
+def _embedded(heading: str, text: str) -> str:
+    return f"{heading}\n{text}"
 
 
 def _retire(session: Session, project_id: str, now: datetime, which: ColumnElement[bool]) -> None:

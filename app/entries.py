@@ -563,6 +563,18 @@ def get(session: Session, caller: Caller, entry_id: str) -> EntryOut:
     return out(*row)
 
 
+def texts_after(session: Session, after: str, count: int) -> list[tuple[str, str]]:
+    """Ids and texts of the entries that follow the one with the id ``after``, whatever became of them."""
+    asked = select(ENTRY.c.id, ENTRY.c.text).where(ENTRY.c.id > after).order_by(ENTRY.c.id).limit(count)
+    return [(row[0], row[1]) for row in session.execute(asked)]
+
+
+def texts_since(session: Session, project_id: str, revision: int) -> list[tuple[str, str]]:
+    """Ids and texts of the project's entries that changed after a revision."""
+    asked = select(ENTRY.c.id, ENTRY.c.text).where(ENTRY.c.project_id == project_id, ENTRY.c.revision > revision)
+    return [(row[0], row[1]) for row in session.execute(asked)]
+
+
 def page(
     session: Session,
     caller: Caller,

@@ -106,7 +106,7 @@ def build_pipeline(settings: Settings) -> Pipeline:
     metrics = Metrics(app_version())
     database.on_error(metrics.database_failed)
     metrics.add(Census(database, settings))
-    pipeline = Pipeline(database, settings, _build_embedder(settings), model=model, metrics=metrics)
+    pipeline = Pipeline(database, settings, build_embedder(settings), model=model, metrics=metrics)
     if (reason := pipeline.index.neighbourhood.why_in_memory) is not None:
         log.warning("neighbours.in_memory", reason=reason)
     with database.read() as session:
@@ -120,7 +120,12 @@ def build_pipeline(settings: Settings) -> Pipeline:
     return pipeline
 
 
-def _build_embedder(settings: Settings) -> Embedder:
+def build_embedder(settings: Settings) -> Embedder:
+    """The configured embedder.
+
+    Raises:
+        ConfigurationError: its server does not answer.
+    """
     if settings.embeddings_url is None:
         return WordLlamaEmbedder()
     key = settings.embeddings_key.get_secret_value() if settings.embeddings_key else None

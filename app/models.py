@@ -285,13 +285,25 @@ class EntryVector(Table, table=True):
 
 
 class EmbeddingSpace(Table, table=True):
-    """The one embedding model whose vectors are stored (owner: `space`); guards against mixing models."""
+    """The one embedding model whose vectors are stored, and the one that a reindex goes over to (owner: `space`)."""
 
     __tablename__ = "embedding_space"
 
     id: int = Field(default=1, primary_key=True)
     model: str
     dimension: int
+
+
+class StagedVector(Table, table=True):
+    """Vector of an entry or a passage in the space that is being made (owner: `reindex`); empty otherwise."""
+
+    __tablename__ = "staged_vector"
+
+    item_id: str = Field(primary_key=True)
+    text_hash: str
+    vector: Vector = Field(sa_type=VectorBytes)
+
+    model_config = {"arbitrary_types_allowed": True}
 
 
 class Document(Table, table=True):
@@ -401,5 +413,7 @@ ENTRY: SqlTable = metadata.tables["entry"]
 ENTRY_VECTOR: SqlTable = metadata.tables["entry_vector"]
 HELD: SqlTable = metadata.tables["held"]
 LEDGER: SqlTable = metadata.tables["ledger"]
+PASSAGE: SqlTable = metadata.tables["passage"]
 PROJECT: SqlTable = metadata.tables["project"]
 REVIEW: SqlTable = metadata.tables["review"]
+STAGED_VECTOR: SqlTable = metadata.tables["staged_vector"]

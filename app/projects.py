@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
@@ -111,6 +111,25 @@ def locked(session: Session, caller: Caller, name: str, now: datetime) -> Projec
 def lock(session: Session, project_id: str) -> None:
     """Keep every other writer away from the project's entries until the transaction ends."""
     session.execute(_ID_LOCKED, {"project_id": project_id})
+
+
+def revisions(session: Session) -> dict[str, tuple[int, int]]:
+    """How often each project's entries and its documents have changed."""
+    rows = session.execute(select(PROJECT.c.id, PROJECT.c.revision, PROJECT.c.documents_revision))
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+def lock_all(session: Session) -> None:
+    """Keep every other writer away from all projects, also from making one, until the transaction ends."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("LOCK TABLE project IN EXCLUSIVE MODE"))
+
+
+def count_change_of_all(session: Session) -> None:
+    """Count a change to the entries and the documents of every project."""
+    session.execute(
+        update(PROJECT).values(revision=PROJECT.c.revision + 1, documents_revision=PROJECT.c.documents_revision + 1)
+    )
 
 
 def next_revision(session: Session, project_id: str) -> int:

@@ -12,7 +12,7 @@ from app.cli.documents import docs
 from app.cli.journal import journal
 from app.cli.judging import check, demo, evaluate, serve
 from app.cli.keys import audit_log, keys
-from app.cli.operation import backup, restore
+from app.cli.operation import backup, reindex, restore
 from app.cli.queue import queue, withdraw
 from app.errors import BouncerError
 from app.settings import app_version
@@ -24,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (serve, demo, check, init, uninstall, doctor, backup, restore, withdraw):
+for command in (serve, demo, check, init, uninstall, doctor, backup, restore, reindex, withdraw):
     app.command()(command)
 app.command(name="eval")(evaluate)
 app.command(name="audit-log")(audit_log)

@@ -1,4 +1,4 @@
-"""Commands for whoever runs the service: `backup`, `restore`."""
+"""Commands for whoever runs the service: `backup`, `restore`, `reindex`."""
 
 import json
 from collections.abc import Callable
@@ -46,6 +46,32 @@ def restore(
         "Restoring", as_json, lambda told: put_back(_settings(data_dir), file, force=force, progress=told)
     )
     _tell(copied, as_json)
+
+
+def reindex(data_dir: DataDir = None, as_json: Json = False) -> None:
+    """Embed all entries and documents anew with the configured embedder; resumes, and services may run meanwhile.
+
+    Services that run with the former embedder go on until the end, and then have to be restarted with the new one.
+    """
+    from app.db import open_database  # noqa: PLC0415
+    from app.main import build_embedder  # noqa: PLC0415 - loads the whole service
+    from app.reindex import reindex as embed_anew  # noqa: PLC0415
+
+    settings = _settings(data_dir)
+    embedder = build_embedder(settings)
+    database = open_database(settings)
+    try:
+        with Progress(console=err, transient=True, disable=as_json) as bar:
+            task = bar.add_task("Embedding", total=None)
+            done = embed_anew(database, embedder, lambda done, total: bar.update(task, completed=done, total=total))
+    finally:
+        database.close()
+    if as_json:
+        out.print_json(json.dumps(done.__dict__))
+        return
+    held = f"{done.entries} entries and {done.passages} passages are indexed with {done.model} ({done.dimension})"
+    news = f"{done.embedded} texts were embedded; restart the services." if done.embedded else "Nothing was to be done."
+    out.print(f"{held}. {news}", markup=False, soft_wrap=True)
 
 
 def _settings(data_dir: Path | None) -> Settings:

@@ -6,20 +6,20 @@ No similarity decides here: real rewordings and different facts overlap in every
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import bindparam, select, text, union_all
+from sqlalchemy import bindparam, delete, insert, select, text, union_all
 from sqlmodel import Session
 
 from app import space
 from app.db import Database, Vector
 from app.embeddings import Embedder
-from app.models import ENTRY, LIVE_STATE
+from app.models import ENTRY, ENTRY_VECTOR, LIVE_STATE, STAGED_VECTOR
 from app.neighbours import in_postgres
 from app.neighbours.in_memory import InMemory
 from app.neighbours.search import Indexed, Search
 from app.projects import ProjectRow
 from app.schemas import Brief, Category, Neighbour
 
-__all__ = ["Indexed", "Neighbourhood", "open_neighbourhood"]
+__all__ = ["Indexed", "Neighbourhood", "open_neighbourhood", "use_staged_vectors"]
 
 RELATED_SIMILARITY = 0.6
 
@@ -57,6 +57,18 @@ def open_neighbourhood(database: Database, embedder: Embedder) -> "Neighbourhood
     if (reason := in_postgres.prepare(database, embedder)) is not None:
         return Neighbourhood(InMemory(embedder), why_in_memory=reason)
     return Neighbourhood(in_postgres.InPostgres(embedder))
+
+
+def use_staged_vectors(session: Session) -> None:
+    """Give every entry the vector that is staged for it; under the lock of all projects, and with room to take long.
+
+    PostgreSQL's own search is made again from them by the next `open_neighbourhood`.
+    """
+    session.execute(delete(ENTRY_VECTOR))
+    staged = select(STAGED_VECTOR.c.item_id, STAGED_VECTOR.c.vector).join(ENTRY, ENTRY.c.id == STAGED_VECTOR.c.item_id)
+    session.execute(insert(ENTRY_VECTOR).from_select(["entry_id", "vector"], staged))
+    if session.get_bind().dialect.name == "postgresql":
+        in_postgres.forget(session)
 
 
 class Neighbourhood:

@@ -35,7 +35,7 @@ LAYERS = (
     {"cases", "space"},
     {"decisions", "documents", "entries", "held", "messages", "neighbours", "reviewers"},
     {"reviews", "selfcheck"},
-    {"index"},
+    {"index", "reindex"},
     {"pipeline"},
     {"queue"},
     {"access", "audit", "census", "door", "evaluation", "native_hook"},
