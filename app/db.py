@@ -183,8 +183,9 @@ class Database:
             log.info("database.migrated", before=before, after=after)
 
     def take_turn_to_migrate(self, session: Session) -> None:
-        """Wait, in a session for writing, until no other process changes the schema."""
-        self._kind.take_turn_to_migrate(session.connection())
+        """Wait, in a session for writing, until no other process changes the schema; it may take long then."""
+        if not self._kind.one_writer:  # which has its turn already
+            self._kind.take_turn_to_migrate(session.connection())
 
     @property
     def kind(self) -> str:
