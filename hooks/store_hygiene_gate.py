@@ -2329,7 +2329,10 @@ def handle(event: Event) -> Answer:
     elif event.name == "PreToolUse":
         return review_call(event)
     elif event.name in ("PostToolUse", "PostToolUseFailure"):
+        _forget(_open_mark(event, event.call_id))
         report_call(event, failed=event.name == "PostToolUseFailure")
+    elif event.name in ("UserPromptSubmit", "SessionEnd"):
+        report_refused(event)
     return Answer()
 
 
@@ -2376,6 +2379,7 @@ def _follow_reviews(event: Event, reviewed: list[tuple[Candidate, dict[str, obje
         return _refuse(event, refused)
     if held:
         return unreviewed(event, f"This memory was not reviewed. {redact(held[0])}", "held")
+    _write_state(_open_mark(event, event.call_id), event.call_id)
     return Answer(notes=[redact(context), event.config.broken])
 
 
@@ -2565,6 +2569,24 @@ def report_call(event: Event, *, failed: bool) -> None:
         return  # what is never reported becomes unconfirmed; there is nothing for the agent to do
 
 
+def report_refused(event: Event) -> None:
+    """Tell the service of approved calls that never ran: the person said no, of which the agent gives no event.
+
+    By the time of the next prompt, or of the end, each call of the session has run or never will. What is wrong about
+    that (a subagent may be waiting for its permission) the report of the call that does run puts right.
+    """
+    before = _open_mark(event, "")
+    for path in [path for path in _state_files("sessions") if path.startswith(before)][:10]:
+        call_id = read_file(path)
+        _forget(path)
+        try:
+            for review in _reviews_of(event, call_id, min(event.end, event.started + 1)):
+                if review.get("verdict") == "approve":
+                    _report(event.config, review, None, min(event.end, event.started + 1), failed=True)
+        except ServiceFailure:
+            return  # the entry becomes unconfirmed by itself, some minutes later
+
+
 def _report_deleted(event: Event, call: Call) -> None:
     named = [(c.store_id, "" if c.text else c.key, redact(c.text)) for c in call.candidates]
     lists = [[_sound(value) for value in values if value] for values in zip(*named)] or [[], [], []]
@@ -2573,10 +2595,8 @@ def _report_deleted(event: Event, call: Call) -> None:
 
 
 def _report_reviews(event: Event, call: Call, failed: bool) -> None:
-    query = f"session_id={_quoted(event.session)}&tool_call_id={_quoted(event.call_id)}"
-    page, _ = call_service(event.config, "GET", f"/v1/reviews?{query}", None, event.end)
     # What was held and let through all the same is in the store now, like what was approved.
-    reviews = map(_mapping, _items(page.get("items")))
+    reviews = _reviews_of(event, event.call_id, event.end)
     approved = [review for review in reviews if review.get("verdict") in ("approve", "held")]
     ids, taken = reported_ids(event.response), keys_taken(event.tool, event.response, event.config.tools)
     for review in approved:
@@ -2585,6 +2605,12 @@ def _report_reviews(event: Event, call: Call, failed: bool) -> None:
         store_id = store_id or next((c.store_id for c in call.candidates if c.text == text), "")
         skipped = taken is not None and review.get("key") not in taken
         _report(event.config, review, store_id or review.get("key"), event.end, failed=failed or skipped)
+
+
+def _reviews_of(event: Event, call_id: str, end: float) -> list[dict[str, object]]:
+    query = f"session_id={_quoted(event.session)}&tool_call_id={_quoted(call_id)}"
+    page, _ = call_service(event.config, "GET", f"/v1/reviews?{query}", None, end)
+    return [_mapping(item) for item in _items(page.get("items"))]
 
 
 def _report(config: Config, review: Mapping[str, object], store_id: object, end: float, *, failed: bool) -> None:
@@ -2726,6 +2752,27 @@ def _names_hygiene(tool_input: object) -> bool:
 
 def _hygiene_mark(event: Event) -> str:
     return os.path.join(state_folder(), "sessions", _checksum(event.session))
+
+
+def _open_mark(event: Event, call_id: str) -> str:
+    """File that says that an approved call of the session has not run yet; without a call, how all of them begin."""
+    return os.path.join(
+        state_folder(), "sessions", f"{_checksum(event.session)}-{_checksum(call_id) if call_id else ''}"
+    )
+
+
+def _state_files(folder: str) -> list[str]:
+    try:
+        return [file.path for file in os.scandir(os.path.join(state_folder(), folder))]
+    except OSError:
+        return []
+
+
+def _forget(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return
 
 
 def _write_state(path: str, text: str) -> None:

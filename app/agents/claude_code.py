@@ -28,7 +28,9 @@ except BaseException as error:
         import json
         text = sys.stdin.read()
         event = json.loads(text)
-        if ".md" in text or event.get("tool_name") not in ("Bash", "PowerShell", "Write", "Edit", "MultiEdit"):
+        silent = event["hook_event_name"] in ("UserPromptSubmit", "SessionEnd")
+        ordinary = event.get("tool_name") in ("Bash", "PowerShell", "Write", "Edit", "MultiEdit")
+        if not silent and (".md" in text or not ordinary):
             context = {"hookEventName": event["hook_event_name"], "additionalContext": told}
             print(json.dumps({"systemMessage": told, "hookSpecificOutput": context}), flush=True)
     except BaseException:
@@ -75,4 +77,7 @@ def hook_settings(
         "PostToolUse": [{"matcher": tool_matcher(tools), "hooks": [handler]}],
         "PostToolUseFailure": [{"matcher": tool_matcher(tools), "hooks": [handler]}],
         "SessionStart": [{"hooks": [handler]}],
+        # What the person refused is known by then at the latest: the client has no event for it.
+        "UserPromptSubmit": [{"hooks": [handler]}],
+        "SessionEnd": [{"hooks": [handler]}],
     }

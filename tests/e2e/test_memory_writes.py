@@ -201,3 +201,12 @@ def test_what_the_store_silently_ignored_is_not_taken_for_stored(desk: Desk) -> 
 
     assert [run.result(number).refusal for number in range(3)] == [None, None, None]
     assert desk.memory == {"lessons": [RETRIES, MIGRATIONS]}
+
+
+def test_what_the_person_does_not_permit_refuses_nobody_from_then_on(desk: Desk, service: Service) -> None:
+    run = desk.run([create_entity("billing gateway", RETRIES)], allowed=["Read"])
+    assert run.result(0).is_error
+
+    [entry] = service.entries(desk.project_name)
+
+    assert entry["status"] == "unconfirmed"

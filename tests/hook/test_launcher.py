@@ -121,7 +121,8 @@ def test_the_plugin_s_hooks_are_made_from_the_one_definition() -> None:
 
 
 def test_every_event_that_the_hook_answers_is_asked_for() -> None:
-    assert set(hook_settings()) == {"PreToolUse", "PostToolUse", "PostToolUseFailure", "SessionStart"}
+    of_tools = {"PreToolUse", "PostToolUse", "PostToolUseFailure"}
+    assert set(hook_settings()) == of_tools | {"SessionStart", "UserPromptSubmit", "SessionEnd"}
 
 
 @pytest.mark.parametrize("row", TOOLS, ids=lambda row: str(row["tool"]))
