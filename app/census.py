@@ -14,6 +14,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from app import budget, entries, held
+from app.callers import LOCAL
 from app.db import Database, utc_now
 from app.errors import BouncerError
 from app.schemas import BudgetOut
@@ -55,7 +56,7 @@ class Census(Collector):
         up = GaugeMetricFamily("bouncer_database_up", "Whether the database answered the latest count.")
         try:
             with self._database.read() as session:
-                waiting = held.counts(session)
+                waiting = held.counts(session, LOCAL)
                 by_status = entries.count_by_status(session)
                 budgets = budget.overview(session, budget.Setting.of(self._settings), self._now())
         except BouncerError:

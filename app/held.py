@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Select, delete, func, insert, select, update
 from sqlmodel import Session, col
 
-from app.callers import LOCAL, Caller
+from app.callers import Caller
 from app.models import HELD, PROJECT, REVIEW, Review
 from app.schemas import LASTING, Fault, HeldCount, HeldOut
 
@@ -122,7 +122,7 @@ def equal_texts(session: Session, project_id: str, text_hash: str) -> list[str]:
     return list(rows.scalars())
 
 
-def counts(session: Session, caller: Caller = LOCAL, project_id: str | None = None) -> list[HeldCount]:
+def counts(session: Session, caller: Caller, project_id: str | None = None) -> list[HeldCount]:
     """How much is held for each fault, and since when; of all that the caller sees if no project is given."""
     query = select(HELD.c.fault, func.count(), func.min(HELD.c.since)).group_by(HELD.c.fault).order_by(HELD.c.fault)
     if caller.projects is not None:

@@ -29,7 +29,7 @@ async def test_a_held_text_is_listed_with_its_age_and_reason(bench: Bench, hold:
     assert (one.fault, two.fault, one.text) == (Fault.TIMEOUT, Fault.REFUSAL, GOOD[0])
     assert (two.since - one.since).total_seconds() == 7200
     with bench.database.read() as session:
-        counts = {each.fault: (each.count, each.oldest) for each in held.counts(session)}
+        counts = {each.fault: (each.count, each.oldest) for each in held.counts(session, LOCAL)}
     assert counts == {Fault.TIMEOUT: (1, one.since), Fault.REFUSAL: (1, two.since)}
 
 

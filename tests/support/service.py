@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ PRIVATE = ("MEMORY_BOUNCER_", "ANTHROPIC_", "XDG_")
 
 class Service:
     """A service with a data folder of its own, which may be stopped and started again at the same address."""
+
+    program: Sequence[str] = BOUNCER
 
     def __init__(self, data_dir: Path, environment: Mapping[str, str] | None = None, *, port: int = 0) -> None:
         """Nothing is started yet.
@@ -74,7 +76,7 @@ class Service:
         address = ["--host", "127.0.0.1", "--port", str(self.port)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [*BOUNCER, "serve", *address, "--data-dir", str(self.data_dir)],
+                [*self.program, "serve", *address, "--data-dir", str(self.data_dir)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
