@@ -63,7 +63,7 @@ class Index:
                 self._let_in(session, review, store_id, now)
             entry = entries.confirm(session, review.id, review.text_hash, store_id, now)
             if entry is not None:
-                entry.unreviewed = review.verdict == Verdict.HELD
+                entry.unreviewed = review.verdict == Verdict.HELD or review.facts is None
                 if entry.version > 1:
                     self.renew_vector(session, entry)
             decisions.spend_pass(session, review.project_id, review.text_hash, now)

@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 
 BOUNCER = (sys.executable, "-c", "from app.cli import main; main()")
-START_SECONDS = 60.0
+START_SECONDS = 120.0
 STOP_SECONDS = 15.0
 POLL_SECONDS = 0.05
 ANNOUNCED = re.compile(r"http://127\.0\.0\.1:(\d+)")
