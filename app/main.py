@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -39,13 +40,13 @@ PROBLEM_JSON = "application/problem+json"
 log = structlog.get_logger(__name__)
 
 
-def build_app(settings: Settings) -> FastAPI:
-    """The service with these settings; its database is opened and brought up to date.
+def build_app(settings: Settings, *, now: Callable[[], datetime] = utc_now) -> FastAPI:
+    """The service with these settings and this clock; its database is opened and brought up to date.
 
     Raises:
         ConfigurationError: they cannot work.
     """
-    pipeline = build_pipeline(settings)
+    pipeline = build_pipeline(settings, now=now)
     doorkeeper = Doorkeeper(pipeline.index.database, settings)
     doorkeeper.check()
     queue = Queue(pipeline, settings)
@@ -94,23 +95,23 @@ def build_app(settings: Settings) -> FastAPI:
     return app
 
 
-def build_pipeline(settings: Settings) -> Pipeline:
-    """The pipeline with these settings, on the database that they name.
+def build_pipeline(settings: Settings, *, now: Callable[[], datetime] = utc_now) -> Pipeline:
+    """The pipeline with these settings and this clock, on the database that they name.
 
     Raises:
         ConfigurationError: they cannot work.
     """
     model = build_model(settings)
-    selfcheck.refuse_useless(settings, model, utc_now())
+    selfcheck.refuse_useless(settings, model, now())
     database = open_database(settings)
     metrics = Metrics(app_version())
     database.on_error(metrics.database_failed)
-    metrics.add(Census(database, settings))
-    pipeline = Pipeline(database, settings, build_embedder(settings), model=model, metrics=metrics)
+    metrics.add(Census(database, settings, now=now))
+    pipeline = Pipeline(database, settings, build_embedder(settings), model=model, now=now, metrics=metrics)
     if (reason := pipeline.index.neighbourhood.why_in_memory) is not None:
         log.warning("neighbours.in_memory", reason=reason)
     with database.read() as session:
-        budgets = budget.overview(session, pipeline.budget_setting, utc_now())
+        budgets = budget.overview(session, pipeline.budget_setting, now())
     selfcheck.refuse_without_budget(settings, model, has_budget=bool(budgets))
     try:
         database.ping()

@@ -7,12 +7,14 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from types import FrameType
 
 import structlog
 import uvicorn
 from fastapi import FastAPI
 
+from app.db import utc_now
 from app.errors import ConfigurationError
 from app.in_flight import InFlight
 from app.logs import configure_logs
@@ -26,14 +28,14 @@ START_SECONDS = 30
 GRACE_SECONDS = 5
 
 
-def run(settings: Settings, *, started: Callable[[str], None]) -> None:
-    """Serve until stopped; the log, and ``started``, are told the URL once requests are answered.
+def run(settings: Settings, *, started: Callable[[str], None], now: Callable[[], datetime] = utc_now) -> None:
+    """Serve by this clock until stopped; the log, and ``started``, are told the URL once requests are answered.
 
     Raises:
         ConfigurationError: the address cannot be used, or the settings cannot work.
     """
     configure_logs(settings.log_level)
-    app = build_app(settings)  # before anybody can knock: it refuses to be exposed without a key
+    app = build_app(settings, now=now)  # before anybody can knock: it refuses to be exposed without a key
     listener = _listen(settings.host, settings.port)
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host

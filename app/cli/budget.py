@@ -2,8 +2,7 @@
 
 import re
 from decimal import Decimal
-from http import HTTPMethod, HTTPStatus
-from pathlib import Path
+from http import HTTPMethod
 from typing import Annotated, Any
 
 import typer
@@ -11,12 +10,10 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from app.cli.console import Json, out
-from app.errors import Invalid, NotFound, Unavailable
+from app.errors import Invalid, NotFound
 from app.schemas import AtCap, BudgetIn, BudgetList, BudgetOut, BudgetReport, BudgetScope, Period
 from app.settings import load_settings
-from hooks import store_hygiene_gate as hook
 
-SECONDS = 30.0
 MICRODOLLARS = 1_000_000
 AMOUNT = re.compile(r"\$?(\d{1,9}(?:\.\d{1,6})?)", re.ASCII)
 
@@ -199,36 +196,15 @@ def _ask(method: HTTPMethod, path: str, url: str | None, change: BudgetIn | None
     """What the routes of budgets answer; without a URL on the database of this machine, in this process.
 
     Raises:
-        Invalid: the address is none.
-        Unavailable: the service does not answer, or refuses.
+        NotFound: there is no such budget.
+        Invalid: the service refuses, or the address is none.
+        Unavailable: the service does not answer.
     """
-    return _ask_service(method, path, url, change) if url else _ask_database(method, path, change)
+    if not url:
+        return _ask_database(method, path, change)
+    from app.cli.remote import ask  # noqa: PLC0415 - loads slowly
 
-
-def _ask_service(method: HTTPMethod, path: str, url: str, change: BudgetIn | None) -> Any:
-    import httpx  # noqa: PLC0415 - other commands need not wait for it
-
-    config = hook.load_config(str(Path.cwd()))
-    try:
-        hook.split_url(url)
-        response = httpx.request(
-            method,
-            url.rstrip("/") + path,
-            json=change.model_dump(mode="json") if change else None,
-            headers={"Authorization": f"Bearer {config.key}"} if config.key else {},
-            timeout=SECONDS,
-            trust_env=False,
-        )
-    except ValueError as exc:
-        raise Invalid(f"{url} is no address of a service: it {exc}.") from exc
-    except httpx.HTTPError as exc:
-        raise Unavailable(f"The service at {url} does not answer ({type(exc).__name__}).") from exc
-    if response.status_code == HTTPStatus.OK:
-        return response.json()
-    try:
-        raise Unavailable(str(response.json()["detail"]))
-    except (ValueError, KeyError, TypeError):
-        raise Unavailable(f"What answers at {url} is not this version of Memory Bouncer.") from None
+    return ask(url, method, path, change.model_dump(mode="json") if change else None)
 
 
 def _ask_database(method: HTTPMethod, path: str, change: BudgetIn | None) -> Any:
