@@ -9,10 +9,10 @@ import psycopg
 import pytest
 
 from app import budget, entries, projects
-from app.budget import Reservation
+from app.budget import Payer, Reservation
 from app.callers import LOCAL
 from app.models import Call
-from app.schemas import Category, EntryIn
+from app.schemas import Category, EntryIn, Period
 from tests.support.http_service import call, http_service
 from tests.support.pipelines import GOOD, PROJECT, Bench
 from tests.support.purse import LEASE, Purse
@@ -132,3 +132,32 @@ def test_a_project_that_stays_locked_is_told_and_others_go_on(tmp_path: Path, po
             assert client.post("/v1/reviews", json=call(GOOD[1], project="other")).json()["verdict"] == "approve"
             assert client.get("/v1/entries").status_code == 200
         assert client.post("/v1/reviews", json=body).json()["verdict"] == "approve"
+
+
+def test_payers_of_crossing_budgets_never_wait_in_a_circle(purse: Purse) -> None:
+    """Each call holds several windows at once, opens new ones, and settles while others lapse and limits change."""
+    for period in (Period.DAY, Period.TOTAL):
+        for subject in ({}, {"project": "p"}, {"project": "q"}, {"key": "a"}, {"key": "b"}):
+            purse.put(10**9, period, **subject)
+    payers = [Payer(project, key) for project in ("p", "q") for key in ("a", "b", None)]
+
+    def spend(place: int) -> int:
+        cost = 0
+        for number in range(12):
+            reservation = purse.granted(500, payers[(place + number) % len(payers)])
+            if number % 4 == 3:
+                purse.pass_(hours=5)  # into new windows, and past what others have reserved
+                purse.expire()
+                purse.put(10**9 + number, Period.DAY)
+            purse.settle(reservation, number)
+            cost += number
+        return cost
+
+    purse.put(10**9)
+    with ThreadPoolExecutor(6) as pool:
+        costs = sum(pool.map(spend, range(6)))
+    report = purse.report()
+    assert [d for d in report.differences if d.what != "call"] == []
+    assert report.reserved_microdollars == 0
+    ever = [w for w in report.windows if (w.scope, w.period) == ("team", "total")]
+    assert [window.spent_microdollars for window in ever] == [costs]
