@@ -19,7 +19,7 @@ from app.callers import LOCAL, Caller
 from app.db import new_id
 from app.errors import BouncerError, Forbidden, Invalid
 from app.models import LOCAL_KEY, REVIEW, Review
-from app.pipeline import Pipeline
+from app.pipeline import NOTE_SURE, Pipeline
 from app.reviewers.offline import OfflineReviewer
 from app.schemas import (
     LASTING,
@@ -199,7 +199,7 @@ class Queue:
                 held.put_back(session, review.id, judged.fault, tries, self._now())
                 reviews.now_holds(session, review, fault=judged.fault, message=judged.message)
                 return judged.fault in LASTING
-            if judged.note is not None:
+            if judged.note not in (None, NOTE_SURE):
                 # The model could not be asked, and what happens to new texts then is not meant for what waits for it.
                 held.put_back(session, review.id, Fault(review.fault) if review.fault else None, tries, self._now())
                 return False
