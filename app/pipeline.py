@@ -664,7 +664,7 @@ class Pipeline:
     ) -> Outcome:
         facts = draft.judgement.facts if draft.judgement else None
         if facts is None:
-            return outcome  # nobody judged, at level `gate` or at the cap, so nothing is indexed
+            return outcome  # nobody judged, at level `gate` or at the cap: nothing is indexed before it is stored
         proposal = entries.Proposal(
             category=facts.category,
             text=draft.text,

@@ -97,6 +97,8 @@ async def test_at_the_cap_a_text_passes_unreviewed_where_it_says_so_and_all_are_
     assert "NOBODY REVIEWED" in (review.note or "")
     assert "NOBODY REVIEWED" in (answer.context or "")
     assert (model.briefs, poor.entries()) == ([], [])
+    poor.index.report_stored(review.id, "item-1")
+    assert [(entry["status"], bool(entry["unreviewed"])) for entry in poor.entries()] == [("stored", True)]
 
 
 async def test_what_passes_unreviewed_still_passes_the_gate_and_no_attack_does(poor: Bench) -> None:
