@@ -7,6 +7,7 @@ libraries say, and what errors carry, may repeat a value, so of these the log ke
 import logging
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -31,7 +32,7 @@ def configure_logs(level: str, stream: TextIO | None = None) -> None:
             structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(least),
-        logger_factory=lambda *_: structlog.WriteLogger(stream or sys.stderr),
+        logger_factory=lambda *_: _Writer(stream or sys.stderr),
         cache_logger_on_first_use=False,
     )
     root = logging.getLogger()
@@ -42,6 +43,17 @@ def configure_logs(level: str, stream: TextIO | None = None) -> None:
         logger.handlers, logger.propagate = [], True
         logger.setLevel(least)
     logging.getLogger("alembic").setLevel(max(least, logging.WARNING))  # Database.migrate says what it did
+
+
+class _Writer(structlog.WriteLogger):
+    """Writes lines; a log that cannot be written, as on a full disk, stops nobody's work."""
+
+    def msg(self, message: str) -> None:
+        """Write a line, if it can be."""
+        with suppress(OSError, ValueError):
+            super().msg(message)
+
+    log = debug = info = warning = error = critical = msg
 
 
 class _Libraries(logging.Handler):

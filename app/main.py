@@ -158,7 +158,7 @@ async def _for_ever(name: str, work: Callable[[], Awaitable[object]]) -> None:
         try:
             await work()
         except Exception as exc:  # noqa: BLE001 - a worker that has died would be missed by nobody
-            log.warning("worker.failed", worker=name, problem=getattr(exc, "slug", type(exc).__name__))
+            log.warning("worker.failed", worker=name, problem=getattr(exc, "slug", "internal"), exc_info=True)
 
 
 def _answer(error: BouncerError, path: str) -> Response:

@@ -36,15 +36,14 @@ def database(kind: str, folder: Path) -> Iterator[str]:
 
 def show(found: dict[str, Found]) -> None:
     """Print what was found."""
-    table = Table(
-        "", "kills", "texts", "approved", "refused", "held", "journal", "unjudged at the time", "faults", "seconds"
-    )
+    table = Table("", "kills", "texts", "approved", "refused", "held", "journal", "unjudged", "faults", "seconds")
     for kind, run in found.items():
         counts = [run.states[state] for state in ("approve", "refused", "held", "journal")]
         cells = (run.kills, run.offers, *counts, run.answered["unjudged"], len(run.faults), round(run.seconds))
         table.add_row(kind, *map(str, cells))
     out = Console()
     out.print(table)
+    out.print("unjudged: texts that the hook let through or held at the time, and that were judged later.")
     for kind, run in found.items():
         for fault in run.faults[:20]:
             out.print(f"{kind}: {fault}", markup=False)

@@ -110,7 +110,7 @@ class Contestant:
         return json.dumps(
             {
                 "tool_call_id": f"call-{next(self.calls)}",
-                "session_id": f"session-{client}",
+                "session_id": f"session-{self.process}-{client}",
                 "project": PROJECT,
                 "agent": "claude-code",
                 "store": "memory",
@@ -137,9 +137,10 @@ def fill(settings: Settings, texts: Texts, number: int) -> None:
 
 
 @contextlib.contextmanager
-def server(command: list[str], folder: Path) -> Iterator[tuple[int, int]]:
+def server(command: list[str], folder: Path, settings: dict[str, str] | None = None) -> Iterator[tuple[int, int]]:
     """A server process that tells its address; its port and its process id."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMORY_BOUNCER_")}
+    environment |= settings or {}
     log = folder / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)

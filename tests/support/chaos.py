@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,8 @@ AGENTS = 4
 DEADLINE_SECONDS = 4.0
 LEASE_SECONDS = 40.0
 FLUSH_SECONDS = 120.0
-LONGEST_LIFE = 1.5
+MOST_ANSWERS = 2 * AGENTS
+LONGEST_LIFE = 20.0
 TOOL = "mcp__memory__create_entities"
 REFUSED = frozenset({"reject", "rewrite", "update", "duplicate"})
 COUNT_CALLS = (
@@ -73,13 +74,16 @@ class Offer:
     session: str
     call_id: str
     text: str
+    policy: str
     decision: str | None
     said: str
 
     @property
-    def refused(self) -> bool:
-        """Whether a verdict was told, not that nobody could judge."""
-        return self.decision == "deny" and "[" in self.said
+    def told(self) -> str:
+        """What the agent took from it: `approved`, `refused`, or `unjudged` for what the failure policy decided."""
+        if "not reviewed" in self.said:
+            return "unjudged"
+        return "refused" if self.decision == "deny" else "approved"
 
 
 @dataclass
@@ -124,7 +128,7 @@ class Chaos:
             for agent in agents:
                 agent.start()
             for _ in range(kills):
-                time.sleep(self._random.uniform(0.05, LONGEST_LIFE))
+                self._let_live()
                 service.kill()
                 service.start()
             self._stop.set()
@@ -139,6 +143,14 @@ class Chaos:
         found.offers = len(self._offers)
         found.seconds = time.monotonic() - started
         return found
+
+    def _let_live(self) -> None:
+        """Return at a random moment after some hooks, or none, have got their answers."""
+        wanted = len(self._offers) + self._random.randint(0, MOST_ANSWERS)
+        give_up = time.monotonic() + LONGEST_LIFE
+        while len(self._offers) < wanted and time.monotonic() < give_up:
+            time.sleep(0.01)
+        time.sleep(self._random.uniform(0.0, 0.5))
 
     @contextmanager
     def _service(self, model: MessagesApi) -> Iterator[QuickService]:
@@ -186,17 +198,19 @@ class Chaos:
                 session=f"agent-{number}",
                 call_id=f"agent-{number}-{turn}",
                 text=shared.pop() if equal else self._text(f"{number}.{turn}", draw),
+                # What is held is in no store, and may be offered by another: only what is let through is there once.
+                policy="allow" if equal else draw.choice(("allow", "hold")),
             )
             self._offers.append(offer)
             if offer.decision is None and draw.random() < 0.7:
                 self._hook("PostToolUse", offer, tool_response={"content": "stored"})
 
-    def _offer(self, *, project: str, session: str, call_id: str, text: str) -> Offer:
-        offer = Offer(project, session, call_id, text, None, "")
+    def _offer(self, *, project: str, session: str, call_id: str, text: str, policy: str) -> Offer:
+        offer = Offer(project, session, call_id, text, policy, None, "")
         said = self._hook("PreToolUse", offer)
         decision = said.get("permissionDecision")
         told = str(said.get("permissionDecisionReason", "")) + str(said.get("additionalContext", ""))
-        return Offer(project, session, call_id, text, decision, told)
+        return replace(offer, decision=decision, said=told)
 
     def _hook(self, name: str, offer: Offer, **more: object) -> dict[str, Any]:
         folder = self._folder / offer.project
@@ -214,7 +228,7 @@ class Chaos:
         done = subprocess.run(
             launcher_command(HOOKS, sys.executable),
             input=json.dumps(event),
-            env=dict(self._environment()),
+            env={**self._environment(), "MEMORY_BOUNCER_ON_FAILURE": offer.policy},
             capture_output=True,
             text=True,
             timeout=120,
@@ -230,7 +244,6 @@ class Chaos:
             "XDG_STATE_HOME": str(self._folder / "state"),
             "XDG_CONFIG_HOME": str(self._folder / "config"),
             "MEMORY_BOUNCER_URL": self._url,
-            "MEMORY_BOUNCER_ON_FAILURE": "hold",
             "MEMORY_BOUNCER_DEADLINE": str(DEADLINE_SECONDS),
         }
 
@@ -296,21 +309,24 @@ class Chaos:
         verdict = str(verdicts[0]) if judged else ""
         state = "journal" if waits else "refused" if verdict in REFUSED else verdict
         found.states[state] += 1
-        told = "refused" if offer.refused else "approved" if offer.decision is None else "unjudged"
-        found.answered[told] += 1
-        if (told == "refused" and state != "refused") or (told == "approved" and state != "approve"):
-            found.faults.append(f"told {told}, but it is {state}: {offer.call_id}")
+        found.answered[offer.told] += 1
+        fits = {"approved": state == "approve", "refused": state == "refused", "unjudged": True}
+        if not fits[offer.told]:
+            found.faults.append(f"told {offer.told}, but it is {state}: {offer.call_id}")
 
     def _look_for_twins(self, found: Found) -> None:
         twins = self._rows(
             "SELECT text_hash, count(*) FROM entry WHERE status IN ('pending', 'stored')"
             " GROUP BY project_id, text_hash HAVING count(*) > 1"
         )
-        approved = self._rows(
-            "SELECT text_hash, count(*) FROM review WHERE verdict = 'approve'"
-            " GROUP BY project_id, text_hash HAVING count(*) > 1"
+        offered = {offer.call_id for offer in self._offers}  # what was held is judged again in calls of the service's own
+        everybodys = Counter(
+            (row[4], row[3])
+            for row in self._rows(COUNT_CALLS)
+            if row[1] in offered and row[2] == "approve" and row[3] in self._shared
         )
-        found.faults += [f"approved twice: {row[0][:12]}" for row in (*twins, *approved)]
+        found.faults += [f"live twice: {row[0][:12]}" for row in twins]
+        found.faults += [f"approved {count} times: {name}" for name, count in everybodys.items() if count > 1]
 
     def _look_at_money(self, found: Found, model: MessagesApi) -> None:
         ((spent, reserved),) = self._rows(

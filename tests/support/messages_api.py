@@ -181,12 +181,18 @@ class MessagesApi:
         self.usage_total_microdollars = 0
         """What the answers that were sent whole cost."""
         self.open_connections = 0
+        self.thinking = 0
+        """How many requests wait for their answer."""
         self._default = default
         self._script: deque[Answer] = deque()
 
     def script(self, *answers: Answer) -> None:
         """Answer the next requests so, in this order, after what was scripted before."""
         self._script.extend(answers)
+
+    def clear(self) -> None:
+        """Forget the rest of the script: from now on the default answers."""
+        self._script.clear()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection until it ends."""
@@ -196,8 +202,12 @@ class MessagesApi:
                 self.requests.append(request)
                 answer = self._script.popleft() if self._script else self._default
                 step = answer(request) if callable(answer) else answer
-                if not await self._write(step, reader, writer):
-                    break
+                self.thinking += 1
+                try:
+                    if not await self._write(step, reader, writer):
+                        break
+                finally:
+                    self.thinking -= 1
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
