@@ -157,7 +157,7 @@ async def _for_ever(name: str, work: Callable[[], Awaitable[object]]) -> None:
         await asyncio.sleep(SWEEP_SECONDS)
         try:
             await work()
-        except Exception as exc:  # noqa: BLE001 - a worker that has died would be missed by nobody
+        except Exception as exc:
             log.warning("worker.failed", worker=name, problem=getattr(exc, "slug", "internal"), exc_info=True)
 
 

@@ -319,7 +319,9 @@ class Chaos:
             "SELECT text_hash, count(*) FROM entry WHERE status IN ('pending', 'stored')"
             " GROUP BY project_id, text_hash HAVING count(*) > 1"
         )
-        offered = {offer.call_id for offer in self._offers}  # what was held is judged again in calls of the service's own
+        offered = {
+            offer.call_id for offer in self._offers
+        }  # what was held is judged again in calls of the service's own
         everybodys = Counter(
             (row[4], row[3])
             for row in self._rows(COUNT_CALLS)
