@@ -9,7 +9,7 @@
 Each request takes the next step of the script; when the script is used up, the default step answers, for ever. A
 step may also be a function from the request to a step, for answers that depend on what was asked.
 
-Steps: `reply`, `refusal`, `truncated`, `error`, `junk`, `drop`, and `slow` around any of them.
+Steps: `reply`, `refusal`, `truncated`, `error`, `junk`, `drop`, and `slow` or `together` around any of them.
 """
 
 import asyncio
@@ -71,6 +71,7 @@ class Step:
     cut: Literal["before", "mid"] | None = None
     wait_before_headers: float = 0.0
     wait_in_body: float = 0.0
+    wait_for_others: int = 0
 
 
 Answer = Step | Callable[[Request], Step]
@@ -172,6 +173,11 @@ def slow(step: Step, *, before_headers: float = 0.0, in_body: float = 0.0) -> St
     return replace(step, wait_before_headers=before_headers, wait_in_body=in_body)
 
 
+def together(step: Step, number: int) -> Step:
+    """The step, after so many requests have been waiting for their answers at once."""
+    return replace(step, wait_for_others=number)
+
+
 class MessagesApi:
     """The server. Attributes may be read at any time from the test's thread."""
 
@@ -182,7 +188,9 @@ class MessagesApi:
         """What the answers that were sent whole cost."""
         self.open_connections = 0
         self.thinking = 0
-        """How many requests wait for their answer."""
+        """How many requests wait for their answer now, and how many did at the most."""
+        self.most_thinking = 0
+        self._gathered: dict[int, asyncio.Event] = {}
         self._default = default
         self._script: deque[Answer] = deque()
 
@@ -203,6 +211,7 @@ class MessagesApi:
                 answer = self._script.popleft() if self._script else self._default
                 step = answer(request) if callable(answer) else answer
                 self.thinking += 1
+                self._note_crowd()
                 try:
                     if not await self._write(step, reader, writer):
                         break
@@ -214,8 +223,16 @@ class MessagesApi:
             self.open_connections -= 1
             writer.close()
 
+    def _note_crowd(self) -> None:
+        self.most_thinking = max(self.most_thinking, self.thinking)
+        for number, gathered in self._gathered.items():
+            if self.most_thinking >= number:
+                gathered.set()
+
     async def _write(self, step: Step, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Whether the connection goes on after the step."""
+        if self.most_thinking < step.wait_for_others:
+            await self._gathered.setdefault(step.wait_for_others, asyncio.Event()).wait()
         if await _hung_up(reader, step.wait_before_headers) or step.cut == "before":
             return False
         headers = {"content-type": "application/json", "content-length": str(len(step.body)), **step.headers}
