@@ -192,7 +192,7 @@ class Chaos:
         turn = 0
         while not self._stop.is_set():
             turn += 1
-            equal = shared and draw.random() < 0.1
+            equal = shared and draw.random() < 0.15
             offer = self._offer(
                 project=draw.choice(("judged-offline", "asks-the-model")),
                 session=f"agent-{number}",
@@ -202,6 +202,8 @@ class Chaos:
                 policy="allow" if equal else draw.choice(("allow", "hold")),
             )
             self._offers.append(offer)
+            if offer.told == "unjudged":
+                time.sleep(draw.uniform(0.2, 1.0))  # an agent does other things then, and asks nobody twice a second
             if offer.decision is None and draw.random() < 0.7:
                 self._hook("PostToolUse", offer, tool_response={"content": "stored"})
 
@@ -284,7 +286,10 @@ class Chaos:
                 connection.execute(text(statement))
 
     def _flush(self, found: Found) -> None:
-        _, left = hook.journal_flush(self._config(), FLUSH_SECONDS)
+        """Have the journal reviewed; while that gets on, it goes on."""
+        done, left = hook.journal_flush(self._config(), FLUSH_SECONDS)
+        while done and left:
+            done, left = hook.journal_flush(self._config(), FLUSH_SECONDS)
         if left:
             found.faults.append(f"{left} texts of the journal could not be reviewed")
 
@@ -328,7 +333,17 @@ class Chaos:
             if row[1] in offered and row[2] == "approve" and row[3] in self._shared
         )
         found.faults += [f"live twice: {row[0][:12]}" for row in twins]
-        found.faults += [f"approved {count} times: {name}" for name, count in everybodys.items() if count > 1]
+        for (project, shared), count in everybodys.items():
+            if count > 1:
+                found.faults.append(f"approved {count} times in {project}: {self._history(shared)}")
+
+    def _history(self, shared: str) -> list[Any]:
+        """What became of a text, review by review and entry by entry."""
+        reviews = self._rows(
+            "SELECT text, tool_call_id, verdict, reviewer, fault, stored_at, entry_id FROM review ORDER BY id"
+        )
+        entries = self._rows("SELECT text, id, status, review_id, created_at, updated_at FROM entry ORDER BY id")
+        return [tuple(row)[1:] for row in (*reviews, *entries) if row[0] == shared]
 
     def _look_at_money(self, found: Found, model: MessagesApi) -> None:
         ((spent, reserved),) = self._rows(
