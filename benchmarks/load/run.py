@@ -104,6 +104,8 @@ def by_model(count: int, flying: int, seconds: float, model_seconds: float) -> M
             "MEMORY_BOUNCER_ANTHROPIC_API_KEY": "test-" + "key-" * 4,
             "MEMORY_BOUNCER_ANTHROPIC_BASE_URL": model.url,
             "MEMORY_BOUNCER_BUDGET_MICRODOLLARS": "100000000000",
+            "MEMORY_BOUNCER_CASCADE": "off",
+            "MEMORY_BOUNCER_MODEL_CALLS_PER_MINUTE": "0",
             "MEMORY_BOUNCER_LEVEL": "model",
         }
         with services(Path(place), count, environment) as contestants:

@@ -22,6 +22,8 @@ async def test_two_hundred_reviews_wait_for_a_slow_model_at_once(tmp_path: Path,
             "MEMORY_BOUNCER_ANTHROPIC_BASE_URL": model.url,
             "MEMORY_BOUNCER_MODEL_TIMEOUT_SECONDS": str(PATIENCE),
             "MEMORY_BOUNCER_BUDGET_MICRODOLLARS": "1000000000",
+            "MEMORY_BOUNCER_CASCADE": "off",
+            "MEMORY_BOUNCER_MODEL_CALLS_PER_MINUTE": "0",
             "MEMORY_BOUNCER_LEVEL": "model",
         }
         with running_service(tmp_path, settings) as service:

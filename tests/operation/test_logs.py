@@ -48,6 +48,8 @@ def service(tmp_path_factory: pytest.TempPathFactory, model: MessagesApi) -> Ite
         "MEMORY_BOUNCER_ANTHROPIC_API_KEY": "test-" + "key-" * 4,
         "MEMORY_BOUNCER_ANTHROPIC_BASE_URL": model.url,
         "MEMORY_BOUNCER_BUDGET_MICRODOLLARS": "50000000",
+        "MEMORY_BOUNCER_CASCADE": "off",
+        "MEMORY_BOUNCER_MODEL_CALLS_PER_MINUTE": "0",
         "MEMORY_BOUNCER_LEVEL": "model",
         "MEMORY_BOUNCER_BUSY_TIMEOUT_SECONDS": "0.3",
     }

@@ -36,6 +36,8 @@ def settings(model: MessagesApi, database_url: str, drain: float) -> dict[str, s
         "MEMORY_BOUNCER_ANTHROPIC_API_KEY": "test-" + "key-" * 4,
         "MEMORY_BOUNCER_ANTHROPIC_BASE_URL": model.url,
         "MEMORY_BOUNCER_BUDGET_MICRODOLLARS": "50000000",
+        "MEMORY_BOUNCER_CASCADE": "off",
+        "MEMORY_BOUNCER_MODEL_CALLS_PER_MINUTE": "0",
         "MEMORY_BOUNCER_LEVEL": "model",
         "MEMORY_BOUNCER_DRAIN_SECONDS": str(drain),
     }

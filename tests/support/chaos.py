@@ -161,6 +161,8 @@ class Chaos:
                 "MEMORY_BOUNCER_ANTHROPIC_API_KEY": "test-" + "key-" * 4,
                 "MEMORY_BOUNCER_ANTHROPIC_BASE_URL": model.url,
                 "MEMORY_BOUNCER_BUDGET_MICRODOLLARS": "1000000000",
+                "MEMORY_BOUNCER_CASCADE": "off",
+                "MEMORY_BOUNCER_MODEL_CALLS_PER_MINUTE": "0",
             },
         )
         try:
