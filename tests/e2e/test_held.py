@@ -79,6 +79,6 @@ def test_what_the_policy_lets_in_unreviewed_is_an_entry_and_removed_if_turned_aw
     desk.bouncer("queue", "reject", review_id, "--reason", "No longer true.")
 
     run = desk.run(["Nothing today."])
-    assert "Remove it from store memory (stored as billing gateway)" in run.heard.context
+    assert "Remove it from store memory (stored as “billing gateway”)" in run.heard.context
     (entry,) = held_service.entries(desk.project_name)
     assert entry["status"] == "withdrawn"
