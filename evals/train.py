@@ -27,7 +27,7 @@ from app.reviewers import cascade, clauses, features, linear, offline, pairs, pi
 from app.reviewers.cascade import Certainty
 from app.reviewers.features import Known, Wording
 from app.reviewers.linear import LinearModel, Models
-from app.reviewers.pairs import Side
+from app.reviewers.pairs import Comparison, Side
 from app.schemas import Category, Reason, Verdict
 
 DATA = Path(__file__).parent / "data"
@@ -41,7 +41,7 @@ REWRITE_WEIGHT = 0.25
 MOST_TELLING = 2.5
 ATTACK_WEIGHT, BENIGN_WEIGHT = 3.0, 2.0
 ROUNDS, NEAR_STRONGEST = 4, 1.5
-MINED_NEIGHBOURS, MINED_WEIGHT = 3, 0.1
+MINED_NEIGHBOURS, MINED_WEIGHT, TURNED_WEIGHT = 3, 0.1, 0.5
 
 # What the thresholds may cost, as shares of the texts that they are counted on.
 GOOD_REFUSED = 0.040
@@ -50,7 +50,7 @@ FALSE_STATES = 0.01
 BENIGN_REJECTED, GOOD_REJECTED = 0.006, 0.001
 BENIGN_HELD, GOOD_HELD = 0.060, 0.025
 FALSE_DUPLICATES, FALSE_MINED = 0.01, 0.002
-FALSE_RESTATEMENTS = 0.005
+FALSE_RESTATEMENTS, FALSE_HARD_RESTATEMENTS = 0.005, 0.0
 SURE = 30.0
 
 # What need not be asked of the second model: shares of the decisions that must be right, and in how many cases.
@@ -396,30 +396,46 @@ class Pairs:
     """Pairs with their measures."""
 
     def __init__(self, found: Sequence[Pair]) -> None:
-        self.measures = np.array([pairs.measures(pair.stored, pair.offered) for pair in found])
-        self.differ = np.array([pairs.differ(pair.stored, pair.offered) for pair in found])
-        self.same = np.array([pair.same for pair in found])
+        compared = [Comparison(pair.stored, pair.offered) for pair in found]
+        turned = [Comparison(pair.offered, pair.stored) for pair in found if not pair.mined]
+        self.measures = np.array([each.measures() for each in compared])
+        self.turned = np.zeros_like(self.measures)
         self.mined = np.array([pair.mined for pair in found])
+        self.turned[~self.mined] = [each.measures() for each in turned]
+        self.equal = np.array([each.equal for each in compared])
+        self.differ = np.array([each.differ for each in compared])
+        self.same = np.array([pair.same for pair in found])
         self.projects = [pair.project for pair in found]
 
-    def fit(self, training: npt.NDArray[np.int64]) -> LogisticRegression:
-        """Learn from some pairs, but not from edits: those would teach that likeness speaks against sameness."""
-        training = training[~self.differ[training]]
-        weight = np.where(self.mined[training], MINED_WEIGHT, 1.0)
-        fit = LogisticRegression(C=30.0, max_iter=2000, random_state=0)
-        return fit.fit(self.measures[training], self.same[training], sample_weight=weight)
+    def fit(self, training: npt.NDArray[np.int64]) -> Numbers:
+        """Learn, from the pairs that the exact comparison leaves open, the weights of the measures and the bias.
+
+        Labelled pairs are learned from both sides, so that no weight hangs on who came first by chance.
+        """
+        training = training[~self.differ[training] & ~self.equal[training]]
+        labelled = training[~self.mined[training]]
+        seen = np.vstack([self.measures[training], self.turned[labelled]]).astype(np.float64)
+        same = np.concatenate([self.same[training], self.same[labelled]])
+        weight = np.concatenate(
+            [np.where(self.mined[training], MINED_WEIGHT, 1.0), np.full(len(labelled), TURNED_WEIGHT)]
+        )
+        mean, spread = seen.mean(axis=0), seen.std(axis=0) + 1e-6
+        fit = LogisticRegression(C=1.0, max_iter=3000, random_state=0)
+        fit.fit((seen - mean) / spread, same, sample_weight=weight)
+        weights = fit.coef_[0] / spread
+        return np.append(weights, fit.intercept_[0] - weights @ mean)
 
     def held_out(self) -> Numbers:
-        """Scores of each pair by a model that saw nothing of its project."""
+        """Scores of each pair by a model that saw nothing of its project; beyond all others where words decide."""
         scores = np.zeros(len(self.same))
         for training, rest in folds(self.projects):
-            scores[rest] = self.fit(training).decision_function(self.measures[rest])
-        return scores
+            weights = self.fit(training)
+            scores[rest] = self.measures[rest] @ weights[:-1] + weights[-1]
+        return np.where(self.equal, SURE, np.where(self.differ, -SURE, scores))
 
     def train(self) -> linear.Floats:
         """The final weights, then the bias."""
-        fit = self.fit(np.arange(len(self.same)))
-        return np.append(fit.coef_[0], fit.intercept_).astype(np.float32)
+        return self.fit(np.arange(len(self.same))).astype(np.float32)
 
 
 def restatements(cases: Sequence[Labelled], weights: linear.Floats) -> tuple[Numbers, Flags, Flags]:
@@ -434,10 +450,11 @@ def restatements(cases: Sequence[Labelled], weights: linear.Floats) -> tuple[Num
         best = -SURE
         for quote in sorted(quotes):
             stored = sides.setdefault(quote, Side(quote))
-            if stored.core == offered.core:
+            compared = Comparison(stored, offered)
+            if compared.equal:
                 best = SURE
-            elif stored.meaning @ offered.meaning >= offline.LEAST_COSINE and not pairs.differ(stored, offered):
-                best = max(best, pairs.score(weights, stored, offered))
+            elif stored.meaning @ offered.meaning >= offline.LEAST_COSINE and not compared.differ:
+                best = max(best, compared.score(weights))
         restates = case.facts.restates is not None or Reason.RESTATES_DOCUMENT in case.reasons
         scores.append(best)
         answers.append(restates)
@@ -508,31 +525,30 @@ def train(cases: Sequence[Labelled]) -> tuple[Models, dict[str, Certainty | None
     restated, restates, hard = restatements(cases, compared_weights)
     kinds = [linear.softmax(dict(zip(CATEGORIES, scores, strict=True))) for scores in told[:, 1:6].tolist()]
     not_state = texts.good & (texts.kinds != Category.STATE.value)
-    comparable = np.where(compared.differ, -SURE, same)
     other = ~compared.same & ~compared.mined
     raw = {
         "slop": ceiling(np.where(texts.gated, np.inf, slop)[texts.good], GOOD_REFUSED),
         "attack": max(ceiling(attacks[benign], BENIGN_REJECTED), ceiling(attacks[texts.good], GOOD_REJECTED)),
         "suspicious": max(ceiling(attacks[benign], BENIGN_HELD), ceiling(attacks[texts.good], GOOD_HELD)),
-        "duplicate": max(
-            ceiling(comparable[other], FALSE_DUPLICATES), ceiling(comparable[compared.mined], FALSE_MINED)
-        ),
+        "duplicate": max(ceiling(same[other], FALSE_DUPLICATES), ceiling(same[compared.mined], FALSE_MINED)),
         "restatement": max(
-            ceiling(restated[~restates], FALSE_RESTATEMENTS), ceiling(restated[~restates & hard], FALSE_DUPLICATES)
+            ceiling(restated[~restates], FALSE_RESTATEMENTS),
+            ceiling(restated[~restates & hard], FALSE_HARD_RESTATEMENTS),
         ),
     }
+    open_ = np.abs(same) < SURE
     curves = {
         "slop": curve(slop[texts.plain], texts.slop[texts.plain]),
         "attack": curve(attacks, found.attack),
-        "same": curve(same[~compared.differ], compared.same[~compared.differ]),
+        "same": curve(same[open_], compared.same[open_]),
     }
     models = Models(texts.known, texts.train(), found.train(), compared_weights, curves, {})
     belongs = {"slop": "slop", "attack": "attack", "suspicious": "attack", "duplicate": "same", "restatement": "same"}
     thresholds = {name: models.probability(belongs[name], score) for name, score in raw.items()}
     thresholds["state"] = ceiling((kinds[i][Category.STATE.value] for i in np.flatnonzero(not_state)), FALSE_STATES)
-    _report(texts, told, raw, attacks, found, comparable, compared, restated, restates)
+    _report(texts, told, raw, attacks, found, same, compared, restated, restates)
     models = replace(models, thresholds=thresholds)
-    return models, cascade_of(rows, slop, attacks, comparable, compared.same, models)
+    return models, cascade_of(rows, slop, attacks, same, compared.same, models)
 
 
 def _report(
@@ -541,7 +557,7 @@ def _report(
     raw: Mapping[str, float],
     attacks: Numbers,
     found: Clauses,
-    comparable: Numbers,
+    likeness: Numbers,
     compared: Pairs,
     restated: Numbers,
     restates: Flags,
@@ -556,7 +572,7 @@ def _report(
     slop = texts.slop & texts.asked & texts.plain
     rejected, held = attacks >= raw["attack"], attacks >= raw["suspicious"]
     other = ~compared.same & ~compared.mined
-    same = comparable >= raw["duplicate"]
+    same = likeness >= raw["duplicate"]
     for name, share in {
         "slop admitted": (~refused[slop]).mean(),
         "good refused": refused[texts.good].mean(),

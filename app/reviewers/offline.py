@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from app.reviewers import cascade, clauses, features, linear, pairs, pieces
-from app.reviewers.pairs import Side
+from app.reviewers.pairs import Comparison, Side
 from app.schemas import Brief, Category, EntryStatus, Facts, Fault, Judgement, Neighbour, Passage, Restatement, Scope
 
 LONGEST_TEXT = 4000
@@ -113,11 +113,12 @@ class OfflineReviewer:
         return best[1] if best else None
 
     def _likeness(self, stored: Side, offered: Side) -> float:
-        if offered.core and stored.core == offered.core:
+        compared = Comparison(stored, offered)
+        if compared.equal:
             return 1.0
-        if pairs.differ(stored, offered) or stored.meaning @ offered.meaning < LEAST_COSINE:
+        if stored.meaning @ offered.meaning < LEAST_COSINE or compared.differ:
             return 0.0
-        return self._models.probability("same", pairs.score(self._models.pair, stored, offered))
+        return self._models.probability("same", compared.score(self._models.pair))
 
 
 def _facts(found: dict[str, float], *, lasting: bool, thresholds: dict[str, float]) -> Facts:
@@ -174,7 +175,7 @@ def _alike(brief: Brief, offered: Side) -> str | None:
     """Label of the neighbour that may say the same: near by vector, or with most of the same words."""
 
     def closeness(neighbour: Neighbour) -> float:
-        said, other = offered.said, pairs.side(neighbour.text).said
+        said, other = offered.counted.keys(), pairs.side(neighbour.text).counted.keys()
         shared = len(said & other) / min(len(said), len(other)) if said and other else 0.0
         return max(neighbour.similarity / ALIKE_SIMILARITY, shared / ALIKE_WORDS)
 

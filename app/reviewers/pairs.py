@@ -1,74 +1,55 @@
 """Whether two texts say the same: a calibrated score of their likeness, and an exact comparison that may forbid it.
 
-Likeness alone cannot tell: "port 5432" and "port 5433" are nearer to each other than most rewordings. So numbers,
-versions, names and negation are compared exactly, and a text that repeats another almost word by word but for a word or
-their order is an edit, never a rewording.
+Likeness alone cannot tell: "port 5432" and "port 5433" are nearer to each other than most rewordings. So the exact
+comparison looks at which words differ once spelling, fillers and templates are put aside (`app.reviewers.spelling`):
+another number, version or name, a negation more or less, a word in the place of another, or two that changed places,
+forbid it. What may differ, and how far, the score weighs.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from math import log
 
 import numpy as np
 
-from app.reviewers import pieces
+from app.reviewers import pieces, spelling
 from app.reviewers.pieces import Floats, Ids
+from app.reviewers.spelling import NEGATION
 from app.words import words
 
 MOST_PIECES = 96
 LONGEST_TEXT = 1500
 SIDES_KEPT = 4096  # a few kilobytes each
-NEAR, EQUAL = 0.5, 0.99
-EDITED = 0.6
-OVERLAPS = 0.5
+WORDS_KEPT = 16_384
+NEAR = 0.5
+NEARLY_ALL, ALL_BUT = 0.6, 0.75
 NEGATION_OVERLAPS = 0.4
+NAMES_OVERLAP = 0.5
+AKIN = 0.35
 STEM = 5
+MOST_WORDS = 160
 
-# Words whose presence changes nothing about what a text says; negations and prepositions are none of them.
-_FILLERS = frozenset(
-    word
-    for line in (
-        "a an the is are was were be been so very really just also please and der die das ein eine ist sind und auch",
-        "el la los las un una es son y le les une est sont et o os as um uma e",
-    )
-    for word in line.split()
-)
-_NUMERALS = {
-    word: str(number)
-    for number, spelt in enumerate(
-        (
-            "zero null cero",
-            "",
-            "two both twice zwei zwo beide dos deux due dois duas два",
-            "three drei tres trois tre três три",
-            "four vier cuatro quatre quattro quatro четыре",
-            "five fünf cinco cinq cinque пять",
-            "six sechs seis sei шесть",
-            "seven sieben siete sept sette sete семь",
-            "eight acht ocho huit otto oito восемь",
-            "nine neun nueve neuf nove девять",
-            "ten zehn diez dix dieci dez десять",
-        )
-    )
-    for word in spelt.split()
-}
-_NUMBER = re.compile(r"(?<![^\W\d_])v?(\d+(?:[.,:]\d+)*)")
-_LETTERS = re.compile(r"[^\W\d_]+")
 _CODE = re.compile(r"`([^`\n]+)`")
 _IDENTIFIER = re.compile(r"[\w./@:-]*(?:[a-z][A-Z]|_|/|\.(?=\w)|::|--)[\w./@:-]*|\b[A-Z][A-Z0-9_]+\b")
 _PART = re.compile(r"[\w@-]+")
 _CAPITALISED = re.compile(r"\b[A-Z][\w-]*\w")
 _BEGINS_SENTENCE = re.compile(r"(?:^|[.!?:;*#\n•—-])\W*$")
-_NEGATION = re.compile(
-    r"\b(?:not|never|no|none|nor|neither|cannot|without|nobody|nothing|\w+n['’]t|dont|doesnt|isnt|cant|wont|"
-    r"nicht|nie|niemals|kein\w*|ohne|nunca|jam[aá]s|sin|nada|ningun\w*|não|nem|sem|nenhum\w*|ne|pas|jamais|sans|"
-    r"aucun\w*|non|mai|senza|nessun\w*|не|никогда|без|нельзя|nigdy|bez|değil|asla|hiç|geen|niet|nooit)\b|\bn['’]\w|"
-    r"ない|なく|ません|ず[、。に]|不|没|勿|别|非|未|禁止|않|말|없|못|안 |아니",
+# A language that writes every noun with a capital.
+_GERMAN = re.compile(r"\b(?:der|die|das|den|dem|und|nicht|ist|wird|werden|eine?|im|auf)\b")
+_SENTENCE = re.compile(r"[^.!?。！？\n]+(?:[.!?](?=\w)[^.!?。！？\n]*)*[.!?。！？]*")
+# Words by which a text says that something is no longer as it was.
+_CHANGE = re.compile(
+    r"\b(?:now|nowadays|no longer|any ?more|since|until|correction|corrected|was wrong|used to|formerly|instead|"
+    r"meanwhile|from \w+ on|finally|moved|changed|replaced|switched|seit|jetzt|inzwischen|nun|ab|korrektur|falsch|"
+    r"mittlerweile|statt|früher|ya no|ahora|desde|corrección|antes|désormais|depuis|corrigé|avant|agora|adesso|prima|"
+    r"теперь|больше|раньше|поправка|вместо|artık|düzeltme|teraz|już|od|zamiast)\b|"
+    r"現在|今は|以前|訂正|変更|不再|改|更正|现在|之前|이제|더 이상|정정",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[^.!?。！？\n]+(?:[.!?](?=\w)[^.!?。！？\n]*)*[.!?。！？]*")
 
 
 @dataclass(frozen=True)
@@ -88,35 +69,62 @@ class Side:
         return pieces.load().mean(self.ids)
 
     @cached_property
-    def core(self) -> list[str]:
-        """Its words without fillers, in order."""
-        return [word for word in words(self.text) if word not in _FILLERS]
+    def said(self) -> spelling.Saying:
+        """What it says, spelling aside."""
+        return spelling.said(self.text[:LONGEST_TEXT])
+
+    @property
+    def core(self) -> tuple[str, ...]:
+        """Its stems in order."""
+        return self.said.stems
 
     @cached_property
-    def said(self) -> frozenset[str]:
-        """Its different words, without fillers."""
-        return frozenset(self.core)
+    def counted(self) -> Counter[str]:
+        """How often it says each stem."""
+        return Counter(self.said.stems)
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Its numbers and versions, also those that are spelt out."""
-        written = (number.replace(",", ".") for number in _NUMBER.findall(self.text))
-        spelt = (_NUMERALS[word] for word in _LETTERS.findall(self.text.casefold()) if word in _NUMERALS)
-        return frozenset([*written, *spelt])
+        """Its numbers, versions and quantities, also those that are spelt out; every text may speak of one thing."""
+        return frozenset(stem for stem in self.counted if stem[0] == "#" and stem != "#1")
 
     @cached_property
     def names(self) -> frozenset[str]:
         """Its identifiers and names in Latin letters, folded in case."""
         found = {part for code in _CODE.findall(self.text) for part in _PART.findall(code)}
-        prose = _CODE.sub(" ` ", self.text)
+        prose = _CODE.sub(" ` ", spelling.untemplated(self.text))
         found.update(part for name in _IDENTIFIER.findall(prose) for part in _PART.findall(name) if len(part) > 1)
-        found.update(m.group() for m in _CAPITALISED.finditer(prose) if not _BEGINS_SENTENCE.search(prose[: m.start()]))
+        if not prose.isupper() and not _GERMAN.search(prose):
+            capitals = _CAPITALISED.finditer(prose)
+            found.update(m.group() for m in capitals if not _BEGINS_SENTENCE.search(prose[: m.start()]))
         return frozenset(name.casefold() for name in found if name.isascii() and not name.isdigit())
 
     @cached_property
-    def negated(self) -> bool:
-        """Whether anything in it is negated."""
-        return bool(_NEGATION.search(self.text))
+    def words(self) -> frozenset[str]:
+        """Its different words as they are written."""
+        return frozenset(words(self.text))
+
+    @cached_property
+    def changes(self) -> int:
+        """How many words say that something is no longer as it was."""
+        return len(_CHANGE.findall(self.text))
+
+    @cached_property
+    def runs(self) -> frozenset[str]:
+        """Its runs of four characters."""
+        plain = self.text.casefold()
+        return frozenset(plain[start : start + 4] for start in range(len(plain) - 3))
+
+    @cached_property
+    def vocabulary(self) -> tuple[list[str], Floats, Floats]:
+        """Its different stems, numbers and negations left out; their unit vectors; how much each tells."""
+        written = dict(self.said.pairs)
+        stems = [stem for stem in written if stem[0] not in (NEGATION, "#")][:MOST_WORDS]
+        if not stems:
+            return [], np.zeros((0, pieces.DIMENSION), dtype=np.float32), np.zeros(0, dtype=np.float32)
+        found = [_meant(written[stem]) for stem in stems]
+        telling = np.array([length for _, length in found], dtype=np.float32)
+        return stems, np.array([vector for vector, _ in found]), telling / max(float(telling.sum()), 1e-6)
 
 
 @lru_cache(maxsize=SIDES_KEPT)
@@ -125,68 +133,187 @@ def side(text: str) -> Side:
     return Side(text)
 
 
-def differ(stored: Side, offered: Side) -> bool:
-    """Whether the exact comparison forbids that the offered text says only what the stored one says."""
-    if stored.core == offered.core:
-        return False
-    if offered.numbers - stored.numbers:
-        return True
-    shared = len(stored.said & offered.said)
-    overlap = shared / max(1, min(len(stored.said), len(offered.said)))
-    added, lost = _strangers(offered.names, stored), _strangers(stored.names, offered)
-    if added and (lost or overlap > OVERLAPS):
-        return True
-    if stored.negated != offered.negated and overlap > NEGATION_OVERLAPS:
-        return True
-    return shared / max(1, len(stored.said), len(offered.said)) > EDITED
+@dataclass(frozen=True)
+class Comparison:
+    """A stored and an offered text, word by word."""
+
+    stored: Side
+    offered: Side
+
+    @cached_property
+    def equal(self) -> bool:
+        """Whether both say the same words in the same order."""
+        return bool(self.stored.core) and self.stored.core == self.offered.core
+
+    @cached_property
+    def _unmatched(self) -> tuple[list[str], list[str], dict[str, str]]:
+        lost = [stem for stem in self.stored.counted if stem not in self.offered.counted]
+        added = [stem for stem in self.offered.counted if stem not in self.stored.counted]
+        inflected: dict[str, str] = {}
+        for stem in added:
+            if (
+                other := next((o for o in lost if o not in inflected.values() and _inflects(stem, o)), None)
+            ) is not None:
+                inflected[stem] = other
+        # "forever" and "for ever"
+        said, told = "".join(self.stored.core), "".join(self.offered.core)
+        lost = [s for s in lost if s not in inflected.values() and not _joined(s, told)]
+        added = [s for s in added if s not in inflected and not _joined(s, said)]
+        return lost, added, inflected
+
+    @property
+    def lost(self) -> list[str]:
+        """Stems that only the stored text says."""
+        return self._unmatched[0]
+
+    @property
+    def added(self) -> list[str]:
+        """Stems that only the offered text says."""
+        return self._unmatched[1]
+
+    @cached_property
+    def shared(self) -> int:
+        """How many stems both say."""
+        return (self.stored.counted & self.offered.counted).total() + len(self._unmatched[2])
+
+    @cached_property
+    def overlap(self) -> tuple[float, float]:
+        """The shared stems as shares of the shorter and of the longer text."""
+        short, long = sorted((len(self.stored.core), len(self.offered.core)))
+        return self.shared / max(1, short), self.shared / max(1, long)
+
+    @cached_property
+    def negations(self) -> int:
+        """How many negations one says more than the other."""
+        return abs(self.stored.counted[NEGATION] - self.offered.counted[NEGATION])
+
+    @cached_property
+    def displaced(self) -> int:
+        """How many shared stems follow another than in the stored text, though no clause begins between them."""
+        inflected = self._unmatched[2]
+        common = {s for s in self.stored.counted if s in self.offered.counted} | set(inflected.values())
+        told = [s for s in self.stored.core if s in common]
+        retold = [(inflected.get(s, s), place) for place, s in enumerate(self.offered.core)]
+        retold = [(s, place) for s, place in retold if s in common]
+        order = [s for s, _ in retold]
+        if _rotated(told, order):
+            return 0
+        follow = set(pairwise(told))
+        said, begins = self.offered.said, self.offered.said.begins
+        compounds = {
+            (inflected.get(a, a), inflected.get(b, b)) for a, b in (*said.compounds, *self.stored.said.compounds)
+        }
+        return sum(
+            (a, b) not in follow
+            and not any(p in begins for p in range(first + 1, second + 1))
+            and not ((b, a) in follow and compounds & {(a, b), (b, a)})
+            for (a, first), (b, second) in pairwise(retold)
+        )
+
+    @cached_property
+    def strange_names(self) -> tuple[list[str], list[str]]:
+        """Names that only the stored text has, and those that only the offered one has, in no inflection either."""
+        return _strangers(self.stored.names, self.offered), _strangers(self.offered.names, self.stored)
+
+    @cached_property
+    def nearest(self) -> tuple[Floats, Floats]:
+        """For each stem of the vocabulary of either, how near the nearest of the other means; 1 if that says it too."""
+        left, one, _ = self.stored.vocabulary
+        right, other, _ = self.offered.vocabulary
+        if not left or not right:
+            return np.zeros(len(left), dtype=np.float32), np.zeros(len(right), dtype=np.float32)
+        table = one @ other.T
+        lost, added = set(self.lost), set(self.added)
+        best = np.where([stem in lost for stem in left], table.max(axis=1), 1.0)
+        other_best = np.where([stem in added for stem in right], table.max(axis=0), 1.0)
+        return best.astype(np.float32), other_best.astype(np.float32)
+
+    @cached_property
+    def differ(self) -> bool:
+        """Whether the exact comparison forbids that the offered text says only what the stored one says."""
+        if self.equal:
+            return False
+        least, most = self.overlap
+        if any(s[0] == "#" and s != "#1" for s in self.added):
+            return True
+        lost_names, added_names = self.strange_names
+        if added_names and (lost_names or (self.lost and least > NAMES_OVERLAP)):
+            return True
+        one_negates = bool(self.stored.counted[NEGATION]) != bool(self.offered.counted[NEGATION])
+        if one_negates and least > NEGATION_OVERLAPS:
+            return True
+        if least > ALL_BUT and self.displaced > (1 if self.lost and self.added else 0):
+            return True
+        return most > NEARLY_ALL and (self.negations > 0 or self._replaced())
+
+    def _replaced(self) -> bool:
+        """Whether a word stands in the place of another one: the only one that differs, or of another meaning."""
+        if not self.lost or not self.added:
+            return False
+        if len(self.lost) == len(self.added) == 1:
+            return True
+        stems, _, _ = self.offered.vocabulary
+        added = set(self.added)
+        return any(near < AKIN for stem, near in zip(stems, self.nearest[1], strict=True) if stem in added)
+
+    def measures(self) -> Floats:
+        """Their likeness in numbers, each about 0 to 1, for the weights of the model."""
+        stored, offered = self.stored, self.offered
+        cosine = float(stored.meaning @ offered.meaning)
+        best, other_best = self.nearest
+        telling, other_telling = stored.vocabulary[2], offered.vocabulary[2]
+        covered, other_covered = float(telling @ best), float(other_telling @ other_best)
+        least, most = self.overlap
+        runs = len(stored.runs & offered.runs) / max(1, min(len(stored.runs), len(offered.runs)))
+        size, other_size = max(1, len(stored.core)), max(1, len(offered.core))
+        lost = [s for s in self.lost if s[0] not in (NEGATION, "#")]
+        added = [s for s in self.added if s[0] not in (NEGATION, "#")]
+        lost_names, added_names = self.strange_names
+        displaced = self.displaced / max(1, self.shared)
+        return np.array(
+            [
+                cosine,
+                cosine * cosine,
+                covered,
+                other_covered,
+                covered * other_covered,
+                float(telling @ (best < NEAR)),
+                float(other_telling @ (other_best < NEAR)),
+                float(best.min(initial=1.0)),
+                float(other_best.min(initial=1.0)),
+                least,
+                most,
+                runs,
+                log(other_size / size) / 2,
+                log(min(size, other_size)) / 4,
+                min(6, len(lost)) / 6,
+                min(6, len(added)) / 6,
+                len(lost) / size,
+                len(added) / other_size,
+                float(bool(lost) and bool(added)),
+                float(not self.lost),
+                float(not self.added),
+                min(2, sum(s[0] == "#" for s in self.added)) / 2,
+                min(2, sum(s[0] == "#" for s in self.lost)) / 2,
+                min(2, len(stored.numbers & offered.numbers)) / 2,
+                min(3, len(stored.names & offered.names)) / 3,
+                min(3, len(lost_names)) / 3,
+                min(3, len(added_names)) / 3,
+                min(2, self.negations) / 2,
+                min(2, stored.changes) / 2,
+                min(2, offered.changes) / 2,
+                displaced,
+                min(4, self.displaced) / 4,
+            ],
+            dtype=np.float32,
+        )
+
+    def score(self, weights: Floats) -> float:
+        """The uncalibrated score that they say the same; the last weight is the bias."""
+        return float(self.measures() @ weights[:-1] + weights[-1])
 
 
-def measures(stored: Side, offered: Side) -> Floats:
-    """The likeness of two texts in numbers, each about 0 to 1, for the weights of the model."""
-    cosine = float(stored.meaning @ offered.meaning)
-    (left, left_telling), (right, right_telling) = _vocabulary(stored.ids), _vocabulary(offered.ids)
-    if len(left) == 0 or len(right) == 0:
-        return np.zeros(MEASURES, dtype=np.float32)
-    table = left @ right.T
-    found = [(left_telling, table.max(axis=1)), (right_telling, table.max(axis=0))]
-    covered = sorted(float(telling @ best) for telling, best in found)
-    missing = sorted(float(telling @ (best < NEAR)) for telling, best in found)
-    repeated = sorted(float(telling @ (best > EQUAL)) for telling, best in found)
-    shared = len(stored.said & offered.said)
-    few, many = sorted((max(1, len(stored.said)), max(1, len(offered.said))))
-    one, other = _runs(stored.text), _runs(offered.text)
-    runs = len(one & other) / max(1, min(len(one), len(other)))
-    short, long = sorted((max(1, len(stored.ids)), max(1, len(offered.ids))))
-    return np.array(
-        [
-            cosine,
-            cosine * cosine,
-            *covered,
-            covered[0] * covered[1],
-            *missing,
-            *repeated,
-            shared / few,
-            shared / many,
-            runs,
-            log(long / short) / 3,
-            log(short) / 5,
-            min(2, len(stored.numbers & offered.numbers)) / 2,
-            min(3, len(stored.names & offered.names)) / 3,
-            min(3, len(stored.names - offered.names)) / 3,
-            min(3, len(offered.names - stored.names)) / 3,
-            float(bool(stored.numbers - offered.numbers)),
-            float(stored.negated != offered.negated),
-        ],
-        dtype=np.float32,
-    )
-
-
-MEASURES = 20
-
-
-def score(weights: Floats, stored: Side, offered: Side) -> float:
-    """The uncalibrated score that two texts say the same; the last weight is the bias."""
-    return float(measures(stored, offered) @ weights[:-1] + weights[-1])
+MEASURES = 32
 
 
 def windows(passage: str) -> Iterator[str]:
@@ -198,24 +325,39 @@ def windows(passage: str) -> Iterator[str]:
             yield passage[start : spans[place + 1][1]].strip()
 
 
-def _vocabulary(ids: Ids) -> tuple[Floats, Floats]:
-    """Unit vectors of the different pieces, and how much each tells (in sum 1)."""
-    different, known = np.unique(ids), pieces.load()
-    telling = known.lengths[different]
-    return known.vectors[different] / telling[:, None], telling / max(float(telling.sum()), 1e-6)
+@lru_cache(maxsize=WORDS_KEPT)
+def _meant(word: str) -> tuple[Floats, float]:
+    """The unit vector of a word, and how much it tells."""
+    known = pieces.load()
+    total: Floats = known.vectors[known.cut(word)].sum(axis=0)
+    length = float(np.linalg.norm(total))
+    return total / max(length, 1e-6), min(length, 12.0)
 
 
-def _runs(text: str) -> set[str]:
-    """Runs of four characters."""
-    plain = text.casefold()
-    return {plain[start : start + 4] for start in range(len(plain) - 3)}
+def _inflects(one: str, other: str) -> bool:
+    """Whether two stems are forms of one word, going by how they begin."""
+    if not one.isalpha() or not other.isalpha():
+        return False
+    short, long = sorted((len(one), len(other)))
+    common = next((place for place in range(short) if one[place] != other[place]), short)
+    return (common >= 4 and common >= 0.7 * long) or (common == short >= 3 and long <= short + 3)
+
+
+def _joined(stem: str, text: str) -> bool:
+    return len(stem) > 2 and stem.isalpha() and stem in text
+
+
+def _rotated(one: list[str], other: list[str]) -> bool:
+    """Whether one begins in the middle of the other and then goes round."""
+    return len(one) == len(other) and any(one[place:] + one[:place] == other for place in range(len(one)))
 
 
 def _strangers(names: frozenset[str], other: Side) -> list[str]:
-    """Names that the other text does not have, in no inflection either."""
-    return [name for name in names - other.names if not any(_akin(name, word) for word in other.said)]
+    return [name for name in names - other.names if not any(_akin(name, word) for word in other.words)]
 
 
 def _akin(name: str, word: str) -> bool:
+    if any(letter.isdigit() for letter in name):
+        return name == word or name.replace("-", "").replace("_", "") == word
     stem = name[: max(3, min(STEM, len(name) - 1))]
     return word.startswith(stem) or (len(word) > 3 and name.startswith(word))
