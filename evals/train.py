@@ -9,7 +9,6 @@ import argparse
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from hashlib import sha256
 from math import ceil, log
 from pathlib import Path
@@ -37,9 +36,9 @@ LEAST_CLAUSES = 3
 COMMON_WORDS, LEAST_PROJECTS = 450, 20
 GROUPS = 256
 FORM_WEIGHT = 0.04
-REWRITE_WEIGHT = 0.25
+REWRITE_WEIGHT = 0.1
 MOST_TELLING = 2.5
-ATTACK_WEIGHT, BENIGN_WEIGHT = 3.0, 2.0
+ATTACK_WEIGHT, BENIGN_WEIGHT, BENIGN_TEXT_WEIGHT = 3.0, 2.0, 6.0
 ROUNDS, NEAR_STRONGEST = 4, 1.5
 MINED_NEIGHBOURS, MINED_WEIGHT, TURNED_WEIGHT = 3, 0.1, 0.5
 
@@ -48,7 +47,7 @@ GOOD_REFUSED = 0.040
 FALSE_STATES = 0.01
 # The fields of meaning were written by readers of these attacks and benign texts, so that even held-out scores flatter.
 BENIGN_REJECTED, GOOD_REJECTED = 0.006, 0.001
-BENIGN_HELD, GOOD_HELD = 0.060, 0.025
+BENIGN_HELD, GOOD_HELD = 0.100, 0.020
 FALSE_DUPLICATES, FALSE_MINED = 0.01, 0.002
 FALSE_RESTATEMENTS, FALSE_HARD_RESTATEMENTS = 0.005, 0.0
 SURE = 30.0
@@ -60,7 +59,8 @@ CATEGORIES = tuple(category.value for category in offline.CATEGORIES)
 REASONS = tuple(
     reason.value for reason in (Reason.SESSION_SUMMARY, Reason.EPHEMERAL, Reason.TOO_GENERIC, Reason.NOT_SELF_CONTAINED)
 )
-OUTPUTS = ("slop", *CATEGORIES, *REASONS)
+OUTPUTS = ("slop", *CATEGORIES, *REASONS, "attack")
+ATTACK = OUTPUTS.index("attack")
 
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -161,6 +161,10 @@ class Texts:
         self.measures = measured * self.scale
         self.projects = [row.project for row in rows]
         self.plain = np.array([not row.attack for row in rows])
+        self.attack = np.array([row.attack for row in rows])
+        self.benign = np.array([row.suite is Suite.BENIGN for row in rows])
+        # The stored sides of pairs are short and tidy beyond life: they teach categories, but not what slop is.
+        self.judged = self.plain & np.array([row.suite is not Suite.DUPLICATES for row in rows])
         self.slop = np.array([row.verdict == Verdict.REJECT for row in rows])
         self.good = np.array([row.is_good for row in rows])
         self.kinds = np.array([row.category for row in rows])
@@ -197,16 +201,22 @@ class Texts:
                 column = OUTPUTS.index(answer)
                 weights[:, column], bias[column] = fit.coef_[row], fit.intercept_[row]
 
-        plain = training[self.plain[training]]
-        telling = self.telling(seen, plain)
+        judged = training[self.judged[training]]
+        telling = self.telling(seen, judged)
         told = regression(3.0).fit(
-            seen[plain].multiply(telling).tocsr(), self.slop[plain], sample_weight=self.weight[plain]
+            seen[judged].multiply(telling).tocsr(), self.slop[judged], sample_weight=self.weight[judged]
         )
         weights[:, 0], bias[0] = told.coef_[0] * telling, told.intercept_[0]
+        sides = training[(self.attack | self.benign | self.good)[training]]
+        weight = np.where(self.benign, BENIGN_TEXT_WEIGHT, np.where(self.attack, ATTACK_WEIGHT, 1.0))
+        hostile = regression(3.0, weight=None, tolerance=1e-3).fit(
+            seen[sides], self.attack[sides], sample_weight=weight[sides]
+        )
+        weights[:, ATTACK], bias[ATTACK] = hostile.coef_[0], hostile.intercept_[0]
         lasting = training[self.lasting[training]]
-        kinds = regression(1.0, tolerance=5e-4).fit(seen[lasting], self.kinds[lasting])
+        kinds = regression(0.5, tolerance=5e-4).fit(seen[lasting], self.kinds[lasting])
         put(list(kinds.classes_), kinds)
-        refused = plain[(self.why[plain] != "") & ~np.isin([self.rows[i].verdict for i in plain], [Verdict.APPROVE])]
+        refused = judged[(self.why[judged] != "") & ~np.isin([self.rows[i].verdict for i in judged], [Verdict.APPROVE])]
         reasons = regression(1.0, weight=None, tolerance=5e-4).fit(seen[refused], self.why[refused])
         put(list(reasons.classes_), reasons)
         return replace(
@@ -280,26 +290,17 @@ class Clauses:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = rows
-        cut = pieces.load()
         self.counts: list[Counter[str]] = []
-        measured: list[linear.Floats] = []
         owners: list[int] = []
         for owner, row in enumerate(rows):
-            for clause, count in clauses.of(row.text[: offline.LONGEST_TEXT]):
+            for count in clauses.of(row.text[: offline.LONGEST_TEXT]):
                 self.counts.append(count)
-                measured.append(clauses.meaning(clause, cut))
                 owners.append(owner)
-        self.measures = np.array(measured)
         self.owner = np.array(owners)
         self.attack = np.array([row.attack for row in rows])
         self.projects = [row.project for row in rows]
-        size = self.measures.shape[1]
-        self.model = vocabulary(self.counts, clauses.BLOCKS, ("attack",), least=LEAST_CLAUSES, measures=size)
-
-    @cached_property
-    def seen(self) -> csr_matrix:
-        """All clauses as the model sees them."""
-        return hstack([matrix(self.model, self.counts), csr_matrix(self.measures)]).tocsr()
+        self.model = vocabulary(self.counts, clauses.BLOCKS, ("attack",), least=LEAST_CLAUSES)
+        self.seen = matrix(self.model, self.counts)
 
     def pooled(self, scores: Numbers) -> Numbers:
         """The score of each text: that of its most hostile clause."""
@@ -338,9 +339,8 @@ class Clauses:
     def train(self) -> LinearModel:
         """The final model."""
         fit = self.fit(np.arange(len(self.rows)))
-        weights, bias = fit.coef_.T.astype(np.float32), np.asarray(fit.intercept_, dtype=np.float32)
-        width = len(self.model.index)
-        return replace(self.model, weights=weights[:width], dense=weights[width:], bias=bias)
+        bias = np.asarray(fit.intercept_, dtype=np.float32)
+        return replace(self.model, weights=fit.coef_.T.astype(np.float32), bias=bias)
 
 
 # --- two texts ----------------------------------------------------------------------------------------------------
@@ -477,6 +477,13 @@ def ceiling(scores: Iterable[float], share: float) -> float:
     return ranked[int(share * len(ranked))] + 1e-6
 
 
+def texts_share(clauses_say: Numbers, text_says: Numbers, texts: Texts) -> float:
+    """How much the whole text's score of being an attack weighs beside that of its worst clause."""
+    sides = texts.attack | texts.benign | texts.good
+    fit = LogisticRegression().fit(np.column_stack([clauses_say, text_says])[sides], texts.attack[sides])
+    return float(fit.coef_[0, 1] / fit.coef_[0, 0])
+
+
 def certainty(scores: Numbers, right: Flags, share: float, probability: Callable[[float], float]) -> Certainty | None:
     """The least probability from which so large a share of the decisions is right, in cases enough to say so."""
     order = np.argsort(-scores, kind="stable")
@@ -518,8 +525,11 @@ def train(cases: Sequence[Labelled]) -> tuple[Models, dict[str, Certainty | None
     """All models, calibrated on held-out projects, and from where on their word is as good as certain."""
     rows = rows_of(cases)
     texts, found, compared = Texts(rows), Clauses(rows), Pairs(pairs_of(cases))
-    told, attacks, same = texts.held_out(), found.held_out(), compared.held_out()
+    told, same = texts.held_out(), compared.held_out()
     slop = told[:, 0]
+    worst = found.held_out()
+    share = texts_share(worst, told[:, ATTACK], texts)
+    attacks = worst + share * told[:, ATTACK]
     benign = np.array([row.suite is Suite.BENIGN for row in rows])
     compared_weights = compared.train()
     restated, restates, hard = restatements(cases, compared_weights)
@@ -538,11 +548,11 @@ def train(cases: Sequence[Labelled]) -> tuple[Models, dict[str, Certainty | None
     }
     open_ = np.abs(same) < SURE
     curves = {
-        "slop": curve(slop[texts.plain], texts.slop[texts.plain]),
+        "slop": curve(slop[texts.judged], texts.slop[texts.judged]),
         "attack": curve(attacks, found.attack),
         "same": curve(same[open_], compared.same[open_]),
     }
-    models = Models(texts.known, texts.train(), found.train(), compared_weights, curves, {})
+    models = Models(texts.known, texts.train(), found.train(), compared_weights, share, curves, {})
     belongs = {"slop": "slop", "attack": "attack", "suspicious": "attack", "duplicate": "same", "restatement": "same"}
     thresholds = {name: models.probability(belongs[name], score) for name, score in raw.items()}
     thresholds["state"] = ceiling((kinds[i][Category.STATE.value] for i in np.flatnonzero(not_state)), FALSE_STATES)
@@ -628,8 +638,8 @@ def _cross_validated(seen: csr_matrix, texts: Texts) -> tuple[float, float, floa
     scores = np.zeros(len(texts.rows))
     found = np.empty(len(texts.rows), dtype=object)
     for training, rest in folds(texts.projects):
-        plain = training[texts.plain[training]]
-        fit = regression(3.0).fit(seen[plain], texts.slop[plain], sample_weight=texts.weight[plain])
+        judged = training[texts.judged[training]]
+        fit = regression(3.0).fit(seen[judged], texts.slop[judged], sample_weight=texts.weight[judged])
         scores[rest] = fit.decision_function(seen[rest])
         lasting = training[texts.lasting[training]]
         found[rest] = regression(1.0, tolerance=5e-4).fit(seen[lasting], texts.kinds[lasting]).predict(seen[rest])

@@ -11,16 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from math import ceil
 
-import numpy as np
-
 from app.reviewers import cues, disguises
-from app.reviewers.pieces import Floats, Pieces
 
 # Blocks of features, and how much each weighs: fields, fields that meet, fields of mentioned words, words, pairs of
 # words, the first word, its fields, and what is odd about the whole text or the way the clause was hidden.
 BLOCKS = {"1": 1.0, "2": 1.0, "q": 0.5, "w": 1.0, "p": 0.8, "s": 0.3, "S": 0.3, "x": 2.0}
 MOST_CLAUSES = 32
-MEANING_WEIGHT = 0.5
 
 _END = re.compile(
     r"(?<=[.!?])[)\"'”*_]*\s+|(?<=[。！？；])|[\n\u2028\u2029]+|;\s+|\s+[—–]\s+|\s+-\s+(?=[A-Z])|<!--|-->"
@@ -96,18 +92,13 @@ _MARKS: tuple[Mark, ...] = tuple(
 _AT_START = frozenset({"turn", "markup", "field"})
 
 
-def of(text: str) -> Iterator[tuple[str, Counter[str]]]:
-    """The clauses of a text in all its `readings`, each with its features."""
+def of(text: str) -> Iterator[Counter[str]]:
+    """The features of each clause of a text, in all its `readings`."""
     odd = sorted(disguises.traces(text))
     for disguise, reading in disguises.readings(text):
         marks = [(name, mark) for name, mark in _MARKS if name in _AT_START or mark.search(reading)]
         for clause in split(reading):
-            yield clause, count(clause, (*odd, *([disguise] if disguise else [])), marks)
-
-
-def meaning(clause: str, pieces: Pieces) -> Floats:
-    """What the words of a clause mean together, as measures for the model."""
-    return np.multiply(pieces.mean(pieces.cut(clause)), MEANING_WEIGHT, dtype=np.float32)
+            yield count(clause, (*odd, *([disguise] if disguise else [])), marks)
 
 
 def split(text: str) -> list[str]:

@@ -102,6 +102,7 @@ class Models:
         text: what a whole text is.
         clause: whether a clause attacks.
         pair: weights of the measures by which two texts are compared, then the bias.
+        texts_share: how much a text's own score of being an attack weighs beside that of its worst clause.
         calibration: slope and offset of the logistic curve of each binary output (Platt, 1999).
         thresholds: probabilities at and above which something is acted on.
     """
@@ -110,6 +111,7 @@ class Models:
     text: LinearModel
     clause: LinearModel
     pair: Floats
+    texts_share: float
     calibration: dict[str, tuple[float, float]]
     thresholds: dict[str, float]
 
@@ -137,6 +139,7 @@ def save(models: Models, file: Path) -> None:
     meta = {
         "calibration": models.calibration,
         "thresholds": models.thresholds,
+        "texts_share": models.texts_share,
         "outputs": {"text": models.text.outputs, "clause": models.clause.outputs},
         "blocks": {"text": models.text.blocks, "clause": models.clause.blocks},
     }
@@ -172,6 +175,7 @@ def load(file: Path = FILE) -> Models:
                 text=_read("text", stored, meta),
                 clause=_read("clause", stored, meta),
                 pair=stored["pair"],
+                texts_share=meta["texts_share"],
                 calibration={name: (pair[0], pair[1]) for name, pair in meta["calibration"].items()},
                 thresholds=meta["thresholds"],
             )

@@ -7,8 +7,6 @@ their numbers, names and negation agree. A text that may be an attack it leaves 
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from app.reviewers import cascade, clauses, features, linear, pairs, pieces
 from app.reviewers.pairs import Comparison, Side
 from app.schemas import Brief, Category, EntryStatus, Facts, Fault, Judgement, Neighbour, Passage, Restatement, Scope
@@ -40,7 +38,8 @@ class OfflineReviewer:
         wording = features.Wording.of(text, self._pieces)
         counted = features.count(wording, self._models.known)
         (found,) = self._models.text.scores([counted], features.dense(wording, self._pieces)[None])
-        attack = self._models.probability("attack", self._attack(text))
+        hostile = self._worst_clause(text) + self._models.texts_share * found["attack"]
+        attack = self._models.probability("attack", hostile)
         slop = self._models.probability("slop", found["slop"])
         thresholds = self._models.thresholds
         lasting = slop < thresholds["slop"] or features.is_strange(counted, self._models.text.index, text)
@@ -83,11 +82,10 @@ class OfflineReviewer:
             return False
         return cascade.reached(self._cascade.good, 1 - slop) if lasting else cascade.reached(self._cascade.slop, slop)
 
-    def _attack(self, text: str) -> float:
+    def _worst_clause(self, text: str) -> float:
         """The score of the text's most hostile clause."""
-        said, counted = zip(*clauses.of(text), strict=True)
-        measures = np.array([clauses.meaning(clause, self._pieces) for clause in said])
-        return max(found["attack"] for found in self._models.clause.scores(counted, measures))
+        counted = list(clauses.of(text))
+        return max(found["attack"] for found in self._models.clause.scores(counted))
 
     def _same(self, brief: Brief, offered: Side) -> tuple[float, str | None]:
         """Likeness and label of the neighbour that says the same, if one surely does."""
