@@ -95,7 +95,7 @@ def test_deleting_an_entry_waits_its_turn_instead_of_blocking_who_holds_the_proj
         deleted.result(PATIENCE)
     assert [row["status"] for row in bench.entries()] == ["deleted"]
     assert project.revision == 1
-    assert [row["revision"] for row in bench.rows("SELECT revision FROM project")] == [3]
+    assert [row["revision"] for row in bench.rows("SELECT revision FROM project")] == [2]
 
 
 def test_a_call_can_be_written_down_while_its_project_is_locked(bench: Bench) -> None:

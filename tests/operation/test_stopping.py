@@ -95,7 +95,7 @@ def test_reviews_that_take_too_long_are_held_and_answered_so(
         service.start()
         assert [(a["verdict"], a["reviews"][0]["fault"]) for a in answers] == [("held", "interrupted")] * 3
         assert {r["id"] for r in service.reviews("p")} == {a["reviews"][0]["id"] for a in answers}
-        assert service.metrics()['bouncer_budget_microdollars{what="reserved"}'] == 0
+        assert service.metrics()['bouncer_budget_microdollars{period="month",scope="team",what="reserved"}'] == 0
 
 
 def test_a_service_at_rest_stops_at_once(tmp_path: Path) -> None:

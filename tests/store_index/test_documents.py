@@ -146,14 +146,14 @@ async def test_going_back_and_forth_between_two_checkouts_needs_neither_texts_no
     index = Index(bench.database, counting)
     here = [document("README.md", README), document("docs/a.md", "Both of the checkouts have this.")]
     there = [document("README.md", "# Storage\n\nRaw pages are thrown away at once."), here[1]]
-    index.put_documents(LOCAL, PROJECT, here)
-    index.put_documents(LOCAL, PROJECT, there)
+    index.put_documents(PROJECT, here)
+    index.put_documents(PROJECT, there)
     counting.texts = 0
 
     for _ in range(3):
-        assert index.put_documents(LOCAL, PROJECT, by_hash(*here)).wanted == []
+        assert index.put_documents(PROJECT, by_hash(*here)).wanted == []
         assert "Raw pages are stored first." in shortlist(bench, "raw pages")[0].text
-        assert index.put_documents(LOCAL, PROJECT, by_hash(*there)).wanted == []
+        assert index.put_documents(PROJECT, by_hash(*there)).wanted == []
         assert shortlist(bench, "raw pages")[0].text == "Raw pages are thrown away at once."
     assert counting.texts == 0
     assert len(bench.rows("SELECT id FROM document")) == 3
@@ -162,7 +162,7 @@ async def test_going_back_and_forth_between_two_checkouts_needs_neither_texts_no
 async def test_a_document_under_another_name_is_not_wanted_again(bench: Bench) -> None:
     bench.index.put_documents(PROJECT, [document("README.md", README), document("b.md", "Only this line is in b.")])
 
-    sent = bench.index.put_documents(LOCAL, PROJECT, by_hash(document("docs/README.md", README)))
+    sent = bench.index.put_documents(PROJECT, by_hash(document("docs/README.md", README)))
 
     assert (sent.wanted, sent.passages) == ([], 4)
     assert {p.path for p in shortlist(bench, README)} == {"docs/README.md"}
@@ -172,8 +172,8 @@ async def test_copies_are_documents_of_their_own(bench: Bench) -> None:
     copies = [document("a.md", README), document("b.md", README)]
     assert bench.index.put_documents(PROJECT, copies).passages == 8
     assert bench.index.put_documents(PROJECT, []).passages == 0
-    assert bench.index.put_documents(LOCAL, PROJECT, by_hash(*copies)) == DocumentsOut(wanted=[], passages=8)
-    assert bench.index.put_documents(LOCAL, PROJECT, by_hash(copies[1])).passages == 4
+    assert bench.index.put_documents(PROJECT, by_hash(*copies)) == DocumentsOut(wanted=[], passages=8)
+    assert bench.index.put_documents(PROJECT, by_hash(copies[1])).passages == 4
 
 
 async def test_what_is_gone_for_good_is_erased(bench: Bench) -> None:
@@ -188,7 +188,7 @@ async def test_what_is_gone_for_good_is_erased(bench: Bench) -> None:
 
     assert [row["path"] for row in bench.rows("SELECT path FROM document")] == ["b.md"]
     assert len(bench.rows("SELECT id FROM passage")) == 1
-    assert bench.index.put_documents(LOCAL, PROJECT, by_hash(document("a.md", README))).wanted == ["a.md"]
+    assert bench.index.put_documents(PROJECT, by_hash(document("a.md", README))).wanted == ["a.md"]
 
 
 async def test_of_many_older_texts_only_the_latest_are_kept(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,7 +296,7 @@ async def test_what_another_process_sends_is_found(bench: Bench) -> None:
     bench.index.put_documents(PROJECT, [document("README.md", README)])
     shortlist(bench, README)
     other = Index(bench.database, embedder())
-    other.put_documents(LOCAL, PROJECT, [document("b.md", "Only this line is in b.")])
+    other.put_documents(PROJECT, [document("b.md", "Only this line is in b.")])
     assert [p.path for p in shortlist(bench, README)] == ["b.md"]
 
 

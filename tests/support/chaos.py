@@ -283,7 +283,7 @@ class Chaos:
         with engine.begin() as connection:
             for statement in (
                 "UPDATE call SET open_until = created_at WHERE open_until IS NOT NULL",
-                "UPDATE ledger SET expires_at = created_at WHERE settled IS NULL",
+                "UPDATE ledger SET open_until = created_at WHERE open_until IS NOT NULL",
             ):
                 connection.execute(text(statement))
 

@@ -23,6 +23,6 @@ def bouncer(*arguments: str, stdin: str = "", **environment: str) -> subprocess.
 def complaint(done: subprocess.CompletedProcess[str]) -> str:
     """The one line on stderr of a command that could not do its work."""
     assert done.returncode == 2, done
-    (line,) = done.stderr.strip().splitlines()
+    (line,) = [line for line in done.stderr.strip().splitlines() if not line.startswith("{")]  # what it logged before
     assert line.startswith("bouncer: ")
     return line
