@@ -22,8 +22,8 @@ def model() -> ScriptedReviewer:
 
 @pytest.fixture
 async def paid(tmp_path: Path, database_url: str, model: ScriptedReviewer) -> AsyncIterator[Bench]:
-    """A bench whose project asks the scripted model about everything, with money for a hundred calls."""
-    bench = Bench(tmp_path, database_url=database_url, model=model, budget_microdollars=500_000, cascade="off")
+    """A bench whose project asks the scripted model, with money for a hundred calls."""
+    bench = Bench(tmp_path, database_url=database_url, model=model, budget_microdollars=500_000)
     bench.use_model()
     yield bench
     await bench.close()
