@@ -146,14 +146,14 @@ async def test_going_back_and_forth_between_two_checkouts_needs_neither_texts_no
     index = Index(bench.database, counting)
     here = [document("README.md", README), document("docs/a.md", "Both of the checkouts have this.")]
     there = [document("README.md", "# Storage\n\nRaw pages are thrown away at once."), here[1]]
-    index.put_documents(PROJECT, here)
-    index.put_documents(PROJECT, there)
+    index.put_documents(LOCAL, PROJECT, here)
+    index.put_documents(LOCAL, PROJECT, there)
     counting.texts = 0
 
     for _ in range(3):
-        assert index.put_documents(PROJECT, by_hash(*here)).wanted == []
+        assert index.put_documents(LOCAL, PROJECT, by_hash(*here)).wanted == []
         assert "Raw pages are stored first." in shortlist(bench, "raw pages")[0].text
-        assert index.put_documents(PROJECT, by_hash(*there)).wanted == []
+        assert index.put_documents(LOCAL, PROJECT, by_hash(*there)).wanted == []
         assert shortlist(bench, "raw pages")[0].text == "Raw pages are thrown away at once."
     assert counting.texts == 0
     assert len(bench.rows("SELECT id FROM document")) == 3
@@ -296,7 +296,7 @@ async def test_what_another_process_sends_is_found(bench: Bench) -> None:
     bench.index.put_documents(PROJECT, [document("README.md", README)])
     shortlist(bench, README)
     other = Index(bench.database, embedder())
-    other.put_documents(PROJECT, [document("b.md", "Only this line is in b.")])
+    other.put_documents(LOCAL, PROJECT, [document("b.md", "Only this line is in b.")])
     assert [p.path for p in shortlist(bench, README)] == ["b.md"]
 
 
