@@ -272,7 +272,7 @@ async def test_what_may_be_an_attack_or_a_duplicate_is_always_asked_of_the_model
 ) -> None:
     await paid.review(CLEAR_SLOP + " " + ORDER)
     paid.index.add_entry(EntryIn(project=PROJECT, category=Category.DISCOVERY, text=CLEAR_SLOP))
-    await paid.review(CLEAR_SLOP + " Then lunch.")
+    await paid.review(CLEAR_SLOP.replace("header", "footer"))
     assert len(model.briefs) == 2
 
 
