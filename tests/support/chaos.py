@@ -351,7 +351,7 @@ class Chaos:
         ((spent, reserved),) = self._rows(
             "SELECT coalesce(sum(spent), 0), coalesce(sum(reserved), 0) FROM budget_window"
         )
-        ((settled, open_),) = self._rows("SELECT coalesce(sum(settled), 0), count(*) - count(settled) FROM ledger")
+        ((settled, open_),) = self._rows("SELECT coalesce(sum(settled), 0), count(open_until) FROM ledger")
         ((cost,),) = self._rows("SELECT coalesce(sum(cost_microdollars), 0) FROM review")
         if reserved or open_:
             found.faults.append(f"{reserved} micro-dollars in {open_} reservations outlive their calls")

@@ -1,7 +1,8 @@
 """The real service, started again within a fraction of a second, for tests that kill it many times.
 
 A process that has loaded everything forks one child for each start; what a child does is what `bouncer serve` does.
-Run as a program it reads commands from stdin: each line starts a service, and is answered with its process id.
+Run as a program it reads commands from stdin, `start` and `kill`, and answers each with the process id when it is done.
+Only the parent kills: until it has waited for its child, nobody else can get that number.
 """
 
 import contextlib
@@ -34,7 +35,6 @@ class QuickService:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "service.log"
-        self.pid = 0
         own = {"MEMORY_BOUNCER_DATA_DIR": str(folder), "MEMORY_BOUNCER_PORT": str(self.port)}
         kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMORY_BOUNCER_")}
         with self.log.open("wb") as log:
@@ -50,39 +50,30 @@ class QuickService:
 
     def start(self) -> None:
         """Start it and wait until it listens."""
-        assert self._parent.stdin is not None
-        assert self._parent.stdout is not None
-        print("start", file=self._parent.stdin, flush=True)
-        self.pid = int(self._parent.stdout.readline())
+        self._told("start")
         give_up = time.monotonic() + START_SECONDS
         while time.monotonic() < give_up:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
                 return
-            assert _lives(self.pid), self.log.read_text(encoding="utf-8", errors="replace")[-4_000:]
             time.sleep(POLL_SECONDS)
-        raise AssertionError("the service did not start")
+        raise AssertionError(f"It did not start:\n{self.log.read_text(encoding='utf-8', errors='replace')[-4_000:]}")
 
     def kill(self) -> None:
         """End it at once, wherever it stands."""
-        os.kill(self.pid, signal.SIGKILL)
-        while _lives(self.pid):
-            time.sleep(POLL_SECONDS)
-        self.pid = 0
+        self._told("kill")
 
     def close(self) -> None:
         """End it with its parent."""
-        if self.pid:
+        with contextlib.suppress(OSError):
             self.kill()
         self._parent.kill()
         self._parent.communicate()
 
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    def _told(self, command: str) -> None:
+        assert self._parent.stdin is not None
+        assert self._parent.stdout is not None
+        print(command, file=self._parent.stdin, flush=True)
+        self._parent.stdout.readline()
 
 
 def _parent() -> None:
@@ -93,10 +84,13 @@ def _parent() -> None:
 
     word_llama()
     settings = load_settings()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they ended
-    while sys.stdin.readline():
-        if (child := os.fork()) == 0:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    child = 0
+    while command := sys.stdin.readline().strip():
+        if child:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            child = 0
+        if command == "start" and (child := os.fork()) == 0:
             run(settings, started=lambda _: None)
             os._exit(0)
         print(child, flush=True)
