@@ -24,6 +24,7 @@ from tests.support.service import Service, running_service
 TOOL = "mcp__memory__create_entities"
 BUSY = {"MEMORY_BOUNCER_BUSY_TIMEOUT_SECONDS": "0.5"}
 AWAY = "60"
+FRESH = "Always polish the lens before dusk, because salt blinds it overnight and the keeper sees nothing."
 
 
 def offer(service: Service, text: str, number: int = 1, **settings: str) -> Said:
@@ -60,7 +61,7 @@ def check_unreviewed(answers: list[Said]) -> None:
 def check_recovered(service: Service) -> None:
     """The same process judges again, what was kept first."""
     assert flushed(service) == ["approve"] * len(GOOD)
-    assert offer(service, f"{GOOD[0]} The ledger export is exempt.", number=99).decision is None
+    assert offer(service, FRESH, number=99).decision is None
     assert service.process.poll() is None
     assert httpx.get(f"{service.url}/readyz", trust_env=False).status_code == 200
 
@@ -157,7 +158,7 @@ def test_a_model_that_takes_a_minute_holds_up_neither_hooks_nor_other_projects(
         held = service.get("/v1/reviews", verdict="held")["items"]
         assert {review["fault"] for review in held} == {"timeout"}
         assert {review["text"] for review in held} == set(GOOD)
-        assert offer(service, f"{GOOD[0]} The ledger export is exempt.", number=99).decision is None
+        assert offer(service, FRESH, number=99).decision is None
         assert service.get("/v1/reviews")["items"][0]["verdict"] == "approve"
 
 
