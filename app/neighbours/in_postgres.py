@@ -29,7 +29,7 @@ MOST_INDEXED_DIMENSIONS = 4_000  # of half-precision vectors; longer ones are se
 MOST_READ_WHOLE = 20_000
 # How many entries the graph links each one with, how many it keeps in view while it grows and while it is searched.
 # benchmarks/neighbours measures what they give; with pgvector's own (16, 64, 40) a search finds 89% of 100,000.
-LINKS, VIEW_BUILDING, VIEW_SEARCHING = 24, 128, 128
+LINKS, VIEW_BUILDING, VIEW_SEARCHING = 24, 128, 200
 
 # The rarest words of a question are looked up until so many entries have been read: what "the" finds tells nothing.
 MOST_PLACES = 2_000
@@ -52,21 +52,21 @@ _TUNE = text(
     f"SELECT set_config('hnsw.ef_search', '{VIEW_SEARCHING}', true),"
     " set_config('hnsw.iterative_scan', 'relaxed_order', true)"
 )
-# More than asked for, since the graph is of rounded vectors and the order relaxed; then sorted by the whole ones.
+# More than asked for, since the graph is of rounded vectors, the order relaxed, and some may not be visible; then
+# sorted by the whole vectors.
 _NEAR = (
     "WITH near AS MATERIALIZED ("
-    " SELECT entry_id, vector FROM entry_search"
-    " WHERE project_id = :project_id"
-    f" AND (SELECT status FROM entry WHERE id = entry_id) IN ({_VISIBLE})"
+    " SELECT entry_id, vector FROM entry_search WHERE project_id = :project_id"
     " ORDER BY CAST(vector AS halfvec({dimension})) <#> CAST(CAST(:vector AS vector) AS halfvec({dimension}))"
     " LIMIT :some"
-    ") SELECT entry_id FROM near ORDER BY vector <#> CAST(:vector AS vector) LIMIT :count"
+    f") SELECT entry_id FROM near {_IF_VISIBLE} ORDER BY vector <#> CAST(:vector AS vector) LIMIT :count"
 )
 _SIMILARITIES = text(
     "SELECT entry_id, -(vector <#> CAST(:vector AS vector)) FROM entry_search WHERE entry_id = ANY(:ids)"
 )
 
-# BM25 as in memory. The OFFSET makes each word a look-up of its own.
+# BM25 as in memory. The OFFSET makes each word a look-up of its own, and by the word alone: all entries of the project
+# would be gone through as well, for each word, to leave out what the project before the word leaves out already.
 _BY_WORDS = text(
     "WITH asked AS ("
     " SELECT word, sum(entries) OVER (ORDER BY entries, word) AS places,"
@@ -74,9 +74,9 @@ _BY_WORDS = text(
     " FROM entry_search_word WHERE word = ANY(:words)"
     "), found AS MATERIALIZED ("
     " SELECT entry_id, size, rarity FROM asked CROSS JOIN LATERAL ("
-    "  SELECT entry_id, CAST(length(words) AS float8) AS size FROM entry_search"
-    "  WHERE words @@ CAST(quote_literal(word) AS tsquery) AND project_id = :project_id OFFSET 0"
-    " ) AS having_it WHERE places <= :most_places"
+    "  SELECT entry_id, project_id, CAST(length(words) AS float8) AS size FROM entry_search"
+    "  WHERE words @@ CAST(quote_literal(word) AS tsquery) OFFSET 0"
+    " ) AS having_it WHERE places <= :most_places AND project_id = :project_id"
     "), ranked AS ("
     f" SELECT entry_id, sum(rarity) / (1 + {SATURATION} * ({1 - LENGTH_WEIGHT} + {LENGTH_WEIGHT} * min(size) / mean))"
     "  AS score FROM found CROSS JOIN (SELECT avg(size) AS mean FROM found) AS lengths"
@@ -126,7 +126,7 @@ class InPostgres:
         if project.revision > MOST_READ_WHOLE and self._embedder.dimension <= MOST_INDEXED_DIMENSIONS:
             session.execute(_TUNE)
             found = session.execute(self._near, {**asked, "some": 2 * count + 16}).scalars().all()
-            # Fewer if the search gave up among the entries of others.
+            # Fewer if the search gave up among the entries of others, or met too many that are not visible.
             if len(found) == count:
                 return list(found)
         return list(session.execute(_EXACT, asked).scalars())
