@@ -30,6 +30,8 @@ MOST_READ_WHOLE = 20_000
 # How many entries the graph links each one with, how many it keeps in view while it grows and while it is searched.
 # benchmarks/neighbours measures what they give; with pgvector's own (16, 64, 40) a search finds 89% of 100,000.
 LINKS, VIEW_BUILDING, VIEW_SEARCHING = 24, 128, 200
+# So many more than asked for are taken from the graph: among entries of other projects it would else end too soon.
+SPARE = 100
 
 # The rarest words of a question are looked up until so many entries have been read: what "the" finds tells nothing.
 MOST_PLACES = 2_000
@@ -125,7 +127,7 @@ class InPostgres:
         asked = {"project_id": project.id, "vector": _written(vector), "count": count}
         if project.revision > MOST_READ_WHOLE and self._embedder.dimension <= MOST_INDEXED_DIMENSIONS:
             session.execute(_TUNE)
-            found = session.execute(self._near, {**asked, "some": 2 * count + 16}).scalars().all()
+            found = session.execute(self._near, {**asked, "some": count + SPARE}).scalars().all()
             # Fewer if the search gave up among the entries of others, or met too many that are not visible.
             if len(found) == count:
                 return list(found)
