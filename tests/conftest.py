@@ -38,8 +38,15 @@ def _is_loopback(host: str) -> bool:
 
 sys.addaudithook(_only_loopback)
 
-# Services in threads of a test run write no log: pytest swaps the streams under them. Those in processes do.
-structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+
+@pytest.fixture(autouse=True)
+def _silent_logs() -> None:
+    """Services in threads of a test run write no log, as pytest swaps the streams under them; those in processes do.
+
+    Anew for each test: a command run in this process sets its own least level.
+    """
+    structlog.reset_defaults()
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
 
 
 @pytest.fixture(autouse=True)

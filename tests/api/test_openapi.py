@@ -1,6 +1,5 @@
 """The description is true: it accepts what it allows, refuses what it forbids, and answers as it declares."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -16,6 +15,8 @@ from tests.support.http_service import call
 from tests.support.pipelines import GOOD
 from tests.support.team import Team, bearer
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 REFUSALS = ["400", "404", "405", "409", "413", "422"]
 # A form cannot say that a hash is its text's, that no secret stands in a text, that an admin's key is unbound, or which
 # fields go together.
@@ -30,17 +31,15 @@ MEANING_MATTERS = (
 
 
 @pytest.fixture(scope="session")
-def described(keyed: Team) -> Iterator[schemathesis.BaseSchema]:
-    """The description as a running service gives it that wants keys; asked with an admin's, and patient with others."""
+def described(keyed: Team) -> schemathesis.BaseSchema:
+    """The description as a running service gives it that wants keys; asked with an admin's."""
     header = bearer(keyed.root["key"])
     keyed.anybody.post("/v1/reviews", json=call(GOOD[0], project="described"), headers=header)
     refusals = {"negative_data_rejection": {"expected-statuses": REFUSALS}}
     config = schemathesis.config.SchemathesisConfig.from_dict(
         {"checks": refusals, "generation": {"with-security-parameters": False}}
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(door, "WRONG_KEYS_ALLOWED", 10**6)
-        yield schemathesis.openapi.from_url(f"{keyed.anybody.base_url}/openapi.json", config=config, headers=header)
+    return schemathesis.openapi.from_url(f"{keyed.anybody.base_url}/openapi.json", config=config, headers=header)
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
