@@ -1981,8 +1981,9 @@ class Glob:
             raise ValueError("no pattern")
         line = line[:-1] if self.only_folders else line
         start = "" if "/" in line else "(?:.*/)?"
-        tokens = r"(?:^|(?<=/))\*\*/|/\*\*$|\*+|\?|\[[!^]?\]?[^\]/]*\]|\\.|."
-        body = re.sub(tokens, lambda token: _glob_part(token[0]), line.removeprefix("/"))
+        tokens = r"(?<=/)\*\*/|/\*\*$|\*+|\?|\[[!^]?\]?[^\]/]*\]|\\.|."
+        rooted = line if line.startswith("/") else f"/{line}"
+        body = re.sub(tokens, lambda token: _glob_part(token[0]), rooted).removeprefix("/")
         try:
             self.shape = re.compile(f"{re.escape(folder)}{start}{body}", re.DOTALL)
         except (re.error, RecursionError, OverflowError) as error:

@@ -317,6 +317,8 @@ def ignored_by_us(lines: list[str], path: str) -> bool:
 @example(["[a-b]b"], "bb")
 @example(["a**b"], "aab")
 @example(["b/*"], "b/a/a")
+@example(["**", "!/**"], "a/a")
+@example(["/**"], "a")
 def test_a_file_is_ignored_where_git_ignores_it(repository: Path, lines: list[str], path: str) -> None:
     assert ignored_by_us(lines, path) == ignored_by_git(repository, lines, path), (lines, path)
 
