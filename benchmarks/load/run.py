@@ -3,9 +3,10 @@
     uv run python benchmarks/load/run.py [--seconds 8] [--clients 16] [--flying 200] [--model-seconds 1.5]
 
 Everything runs on SQLite in processes of its own and is told as a share of what the plainest FastAPI + SQLModel route
-that inserts a row does in the same run. With the model, so many calls are in flight in one process at once; what one
-of them takes of memory is the process's growth at the peak, divided by their number. Ends with status 1 if a call
-failed, or was held, or if the calls were not all in flight at once.
+that inserts a row does in the same run. With the model, so many calls are sent to each process at once, again and
+again, with the seven seconds that a hook waits; what one of them takes of memory is the growth of the process at the
+peak, divided by their number. Ends with status 1 if a call failed, or if the word of the model came too late for one
+in ten.
 """
 
 import argparse
@@ -26,8 +27,9 @@ import httpx  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
+from app.logs import configure_logs  # noqa: E402
 from app.settings import Settings  # noqa: E402
-from benchmarks.service.run import Contestant, Texts, drive, fill, server  # noqa: E402
+from benchmarks.service.run import Contestant, Texts, ask, drive, fill, server  # noqa: E402
 from tests.support.messages_api import MessagesApi, messages_api, reply, slow  # noqa: E402
 
 SERVE = [sys.executable, "-c", "from app.cli import main; main()", "serve", "--port", "0", "--data-dir"]
@@ -121,15 +123,28 @@ def by_model(count: int, flying: int, seconds: float, model_seconds: float) -> M
 async def _watched(
     contestants: Sequence[Contestant], model: MessagesApi, flying: int, seconds: float
 ) -> tuple[int, list[int]]:
-    """Drive, and watch how many calls the model had at once, and how far the processes grew."""
-    driving = asyncio.ensure_future(together(contestants, flying * len(contestants), seconds))
-    peak, grown = 0, [0 for _ in contestants]
-    while not driving.done():
+    """Send them all at once for so long, and watch how many the model has at once, and how far the processes grow."""
+    sending = asyncio.gather(
+        *(_bursts(c, Texts(seed=100 + number), flying, seconds) for number, c in enumerate(contestants))
+    )
+    grown = [0 for _ in contestants]
+    while not sending.done():
         await asyncio.sleep(0.05)
-        peak = max(peak, model.thinking)
         grown = [max(most, memory(c.process)) for most, c in zip(grown, contestants, strict=True)]
-    await driving
-    return peak, grown
+    await sending
+    return model.most_thinking, grown
+
+
+async def _bursts(contestant: Contestant, texts: Texts, flying: int, seconds: float) -> None:
+    pairs = [await asyncio.open_connection("127.0.0.1", contestant.port) for _ in range(flying)]
+    give_up = time.perf_counter() + seconds
+    while time.perf_counter() < give_up:
+        started = time.perf_counter()
+        asked = [ask(contestant, texts.new(), number, *pair) for number, pair in enumerate(pairs)]
+        contestant.samples.append(await asyncio.gather(*asked))
+        contestant.seconds.append(time.perf_counter() - started)
+    for _, writer in pairs:
+        writer.close()
 
 
 def _warm_up(contestants: Sequence[Contestant]) -> None:
@@ -152,7 +167,7 @@ def bare(clients: int, seconds: float) -> Measured:
 
 def show(reference: float, measured: Sequence[Measured], model_seconds: float) -> None:
     """Print the figures."""
-    table = Table("", "requests/s", "of bare", "p50 ms", "p99 ms", "approved", "in flight", "KB each")
+    table = Table("", "requests/s", "of bare", "p50 ms", "p99 ms", "approved", "at the model", "KB each")
     for m in measured:
         table.add_row(
             m.name,
@@ -166,15 +181,16 @@ def show(reference: float, measured: Sequence[Measured], model_seconds: float) -
         )
     out = Console()
     out.print(table)
-    out.print(f"The model takes {model_seconds} s; its calls in flight are counted at its own door.")
+    out.print(f"The model takes {model_seconds} s; at the model: the most calls that it had at once.")
 
 
 def main() -> int:
     """Measure and compare."""
+    configure_logs("error")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=8.0, help="length of each measurement")
     parser.add_argument("--clients", type=int, default=16, help="clients that ask at once where no model is asked")
-    parser.add_argument("--flying", type=int, default=200, help="calls in flight in each process with the model")
+    parser.add_argument("--flying", type=int, default=200, help="calls sent at once to each process with the model")
     parser.add_argument("--model-seconds", type=float, default=1.5, help="how long the model takes")
     options = parser.parse_args()
     started = time.monotonic()
@@ -185,8 +201,7 @@ def main() -> int:
     reference = statistics.mean((before.rate, after.rate))
     show(reference, [before, *measured, after], options.model_seconds)
     print(f"{time.monotonic() - started:.0f} s")
-    flew = [m.peak >= options.flying * count for count, m in zip((1, 2), measured[2:], strict=True)]
-    return 0 if all(flew) and all(m.approved > 0.9 for m in measured) else 1
+    return 0 if all(m.approved > 0.9 for m in measured if m.peak) else 1
 
 
 if __name__ == "__main__":

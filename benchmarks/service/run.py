@@ -171,6 +171,24 @@ def processor_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+async def ask(
+    contestant: Contestant, text: str, client: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> Sample:
+    """Send a text over a connection, and wait for the answer."""
+    body = contestant.body(text, client)
+    head = f"POST {contestant.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    began = time.perf_counter()
+    writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    answer = await reader.readuntil(b"\r\n\r\n")
+    length = re.search(rb"(?i)content-length: (\d+)", answer)
+    assert length is not None
+    content = await reader.readexactly(int(length[1]))
+    took = (time.perf_counter() - began) * 1_000
+    if not answer.startswith(b"HTTP/1.1 20"):
+        raise SystemExit(f"{contestant.name} failed: {content.decode(errors='replace')}")
+    return took, b'"verdict":"approve"' in content
+
+
 async def drive(contestant: Contestant, texts: Texts, clients: int, seconds: float) -> None:
     """Ask with so many clients for so long, and note how long each answer took."""
     samples: list[Sample] = []
@@ -181,18 +199,7 @@ async def drive(contestant: Contestant, texts: Texts, clients: int, seconds: flo
     async def client(number: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", contestant.port)
         while time.perf_counter() < until:
-            body = contestant.body(texts.new(), number)
-            head = f"POST {contestant.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-            began = time.perf_counter()
-            writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-            answer = await reader.readuntil(b"\r\n\r\n")
-            length = re.search(rb"(?i)content-length: (\d+)", answer)
-            assert length is not None
-            content = await reader.readexactly(int(length[1]))
-            took = (time.perf_counter() - began) * 1_000
-            if not answer.startswith(b"HTTP/1.1 20"):
-                raise SystemExit(f"{contestant.name} failed: {content.decode(errors='replace')}")
-            samples.append((took, b'"verdict":"approve"' in content))
+            samples.append(await ask(contestant, texts.new(), number, reader, writer))
         writer.close()
 
     await asyncio.gather(*(client(number) for number in range(clients)))
