@@ -1402,7 +1402,10 @@ _MOST_WORDS, _MOST_PATTERNS, _LONGEST_PATTERN = 40, 100, 500
 
 
 class Config:
-    """Settings of one run; `problems` says what was wrong in their sources and is therefore left out."""
+    """Settings of one run; `problems` says what was wrong in their sources and is therefore left out.
+
+    It is alone if the user wants level `gate`. Where only the service wants it, the service may change its mind.
+    """
 
     url: str = DEFAULT_URL
     key: str = ""
@@ -1410,6 +1413,7 @@ class Config:
     deadline_seconds: float = 8.0
     reminder: str = "on"
     level: str = ""
+    is_alone: bool = False
     minimum_words: int = MINIMUM_WORDS
     maximum_characters: int = MAXIMUM_CHARACTERS
     rules: tuple[Rule, ...] = DEFAULT_RULES
@@ -1450,6 +1454,7 @@ def load_config(cwd: str, environ: Mapping[str, str] = os.environ) -> Config:
     user = _read_user_file(config)
     for name, value in _cached_policy(config).items():
         config.take(name, value, "the service's policy")
+    by_policy, config.level = config.level, ""
     for name, value in user.items():
         if name in _SETTINGS:
             config.take(name, value, config.user_file)
@@ -1459,6 +1464,7 @@ def load_config(cwd: str, environ: Mapping[str, str] = os.environ) -> Config:
         variable = f"MEMORY_BOUNCER_{name.upper()}"
         if environ.get(variable):
             config.take("deadline_seconds" if name == "deadline" else name, environ[variable], variable)
+    config.is_alone, config.level = config.level == "gate", config.level or by_policy
     _choose_rules(config, user)
     _add_tools(config, user.get("tools"))
     _read_project_file(config, place)
@@ -2651,7 +2657,7 @@ def start_session(event: Event) -> Answer:
     decided: str = ""
     told_of: list[object] = []
     try:
-        if config.level != "gate":
+        if not config.is_alone:
             decided, told_of = _decided(event, end)
             news += [item(config, end) for item in _NEWS]
     except ServiceFailure as failure:

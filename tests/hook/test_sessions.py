@@ -103,6 +103,17 @@ def test_at_level_gate_the_service_is_left_alone(service: ScriptedService, monke
     assert service.requests == []
 
 
+def test_a_project_s_level_gate_ends_when_the_service_says_so(service: ScriptedService) -> None:
+    service.policy |= {"level": "gate"}
+    start()
+    assert hook.load_config(os.getcwd()).level == "gate"  # noqa: PTH109
+
+    service.policy |= {"level": "offline"}
+    service.etag = '"2"'
+    start()
+    assert hook.load_config(os.getcwd()).level == "offline"  # noqa: PTH109
+
+
 def test_a_silent_service_does_not_hold_the_session_up(silence: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_BOUNCER_URL", silence)
     started = time.monotonic()

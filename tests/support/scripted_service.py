@@ -60,6 +60,7 @@ class ScriptedService:
         self.raw: bytes | None = None
         self.statuses: dict[str, int] = {}
         self.news: list[Any] = []
+        self.etag = '"1"'
         self.policy: dict[str, Any] = {
             "level": "offline",
             "minimum_words": 8,
@@ -86,8 +87,7 @@ class ScriptedService:
             items = [review for review in self.reviews if all(review[name] == same[name] for name in same)]
             return 200, {"items": items[::-1], "next": None}
         if request.path == "/v1/policy":
-            tag = '"1"'
-            return (304, None) if request.headers.get("if-none-match") == tag else (200, self.policy)
+            return (304, None) if request.headers.get("if-none-match") == self.etag else (200, self.policy)
         return 200, {"items": self.news, "more": 0} if request.path == "/v1/decisions/news" else {}
 
     def _review(self, call: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _handler(service: ScriptedService) -> type[BaseHTTPRequestHandler]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             reply = service.answer(Request(self.command, self.path, headers, body))
             with contextlib.suppress(OSError):
-                self.wfile.write(reply if isinstance(reply, bytes) else _http(*reply))
+                self.wfile.write(reply if isinstance(reply, bytes) else _http(*reply, service.etag))
 
         do_GET = do_POST = do_PUT = _any  # noqa: N815
 
@@ -130,12 +130,10 @@ def _handler(service: ScriptedService) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _http(status: int, content: Any) -> bytes:
+def _http(status: int, content: Any, etag: str) -> bytes:
     body = b"" if content is None else json.dumps(content).encode()
-    head = (
-        f'HTTP/1.1 {status} Scripted\r\nContent-Type: application/json\r\nETag: "1"\r\nContent-Length: {len(body)}\r\n'
-    )
-    return head.encode() + b"Connection: close\r\n\r\n" + body
+    head = f"HTTP/1.1 {status} Scripted\r\nContent-Type: application/json\r\nETag: {etag}\r\n"
+    return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
 
 
 @contextlib.contextmanager
