@@ -7,7 +7,7 @@ forbid it. What may differ, and how far, the score weighs.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -30,7 +30,7 @@ NEARLY_ALL, ALL_BUT = 0.6, 0.75
 NEGATION_OVERLAPS = 0.4
 NAMES_OVERLAP = 0.5
 AKIN = 0.35
-STEM = 5
+STEM, SHORTEST_BEGINNING = 5, 3
 MOST_WORDS = 160
 
 _CODE = re.compile(r"`([^`\n]+)`")
@@ -38,6 +38,13 @@ _IDENTIFIER = re.compile(r"[\w./@:-]*(?:[a-z][A-Z]|_|/|\.(?=\w)|::|--)[\w./@:-]*
 _PART = re.compile(r"[\w@-]+")
 _CAPITALISED = re.compile(r"\b[A-Z][\w-]*\w")
 _BEGINS_SENTENCE = re.compile(r"(?:^|[.!?:;*#\n•—-])\W*$")
+_CONDITION = re.compile(
+    r"\b(?:except\w*|unless|only (?:if|when|while|until)|apart from|other than|save for|provided that|as long as|"
+    r"au(?:ß|ss)er|ausnahm\w*|ausgenommen|es sei denn|nur wenn|solange|excep\w*|salvo|a menos que|solo si|sauf|"
+    r"à moins|seulement si|exceção|a não ser|eccett\w*|eccezion\w*|tranne|a meno che|solo se|кроме|исключ\w*|"
+    r"только если|oprócz|wyjąt\w*|chyba że|hariç|istisna\w*|dışında)\b|例外|ただし|限り|除外|除了|除非|但是|예외|제외|단,",
+    re.IGNORECASE,
+)
 # A language that writes every noun with a capital.
 _GERMAN = re.compile(r"\b(?:der|die|das|den|dem|und|nicht|ist|wird|werden|eine?|im|auf)\b")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+(?:[.!?](?=\w)[^.!?。！？\n]*)*[.!?。！？]*")
@@ -105,6 +112,11 @@ class Side:
         return frozenset(words(self.text))
 
     @cached_property
+    def conditional(self) -> bool:
+        """Whether it makes an exception or a condition."""
+        return bool(_CONDITION.search(self.text))
+
+    @cached_property
     def changes(self) -> int:
         """How many words say that something is no longer as it was."""
         return len(_CHANGE.findall(self.text))
@@ -149,12 +161,15 @@ class Comparison:
     def _unmatched(self) -> tuple[list[str], list[str], dict[str, str]]:
         lost = [stem for stem in self.stored.counted if stem not in self.offered.counted]
         added = [stem for stem in self.offered.counted if stem not in self.stored.counted]
+        beginnings: defaultdict[str, list[str]] = defaultdict(list)
+        for stem in lost:
+            beginnings[stem[:SHORTEST_BEGINNING]].append(stem)
         inflected: dict[str, str] = {}
         for stem in added:
-            if (
-                other := next((o for o in lost if o not in inflected.values() and _inflects(stem, o)), None)
-            ) is not None:
-                inflected[stem] = other
+            forms = beginnings[stem[:SHORTEST_BEGINNING]]
+            if (form := next((other for other in forms if _inflects(stem, other)), None)) is not None:
+                inflected[stem] = form
+                forms.remove(form)
         # "forever" and "for ever"
         said, told = "".join(self.stored.core), "".join(self.offered.core)
         lost = [s for s in lost if s not in inflected.values() and not _joined(s, told)]
@@ -233,11 +248,13 @@ class Comparison:
         """Whether the exact comparison forbids that the offered text says only what the stored one says."""
         if self.equal:
             return False
-        least, most = self.overlap
-        if any(s[0] == "#" and s != "#1" for s in self.added):
+        if self.offered.numbers - self.stored.numbers:
             return True
+        least, most = self.overlap
         lost_names, added_names = self.strange_names
         if added_names and (lost_names or (self.lost and least > NAMES_OVERLAP)):
+            return True
+        if self.stored.conditional != self.offered.conditional and least > NEGATION_OVERLAPS:
             return True
         one_negates = bool(self.stored.counted[NEGATION]) != bool(self.offered.counted[NEGATION])
         if one_negates and least > NEGATION_OVERLAPS:
@@ -248,8 +265,11 @@ class Comparison:
 
     def _replaced(self) -> bool:
         """Whether a word stands in the place of another one: the only one that differs, or of another meaning."""
-        if not self.lost or not self.added:
+        if not self.added:
             return False
+        if not self.lost:
+            # A word that is said twice may be replaced once.
+            return bool(self.stored.counted - self.offered.counted)
         if len(self.lost) == len(self.added) == 1:
             return True
         stems, _, _ = self.offered.vocabulary
@@ -340,7 +360,7 @@ def _inflects(one: str, other: str) -> bool:
         return False
     short, long = sorted((len(one), len(other)))
     common = next((place for place in range(short) if one[place] != other[place]), short)
-    return (common >= 4 and common >= 0.7 * long) or (common == short >= 3 and long <= short + 3)
+    return (common >= 4 and common >= 0.7 * long) or (common == short >= SHORTEST_BEGINNING and long <= short + 3)
 
 
 def _joined(stem: str, text: str) -> bool:
