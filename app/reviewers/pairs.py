@@ -27,7 +27,7 @@ SIDES_KEPT = 4096  # a few kilobytes each
 WORDS_KEPT = 16_384
 NEAR = 0.5
 NEARLY_ALL, ALL_BUT = 0.6, 0.75
-NEGATION_OVERLAPS = 0.4
+TURNED_OVERLAP = 0.4
 NAMES_OVERLAP = 0.5
 AKIN = 0.35
 STEM, SHORTEST_BEGINNING = 5, 3
@@ -42,7 +42,8 @@ _CONDITION = re.compile(
     r"\b(?:except\w*|unless|only (?:if|when|while|until)|apart from|other than|save for|provided that|as long as|"
     r"au(?:ß|ss)er|ausnahm\w*|ausgenommen|es sei denn|nur wenn|solange|excep\w*|salvo|a menos que|solo si|sauf|"
     r"à moins|seulement si|exceção|a não ser|eccett\w*|eccezion\w*|tranne|a meno che|solo se|кроме|исключ\w*|"
-    r"только если|oprócz|wyjąt\w*|chyba że|hariç|istisna\w*|dışında)\b|例外|ただし|限り|除外|除了|除非|但是|예외|제외|단,",
+    r"только если|oprócz|wyjąt\w*|chyba że|hariç|istisna\w*|dışında)\b|"
+    r"例外|ただし|限り|除外|除了|除非|但是|예외|제외|단,",
     re.IGNORECASE,
 )
 # A language that writes every noun with a capital.
@@ -248,20 +249,18 @@ class Comparison:
         """Whether the exact comparison forbids that the offered text says only what the stored one says."""
         if self.equal:
             return False
-        if self.offered.numbers - self.stored.numbers:
+        stored, offered = self.stored, self.offered
+        if offered.numbers - stored.numbers:
             return True
         least, most = self.overlap
         lost_names, added_names = self.strange_names
         if added_names and (lost_names or (self.lost and least > NAMES_OVERLAP)):
             return True
-        if self.stored.conditional != self.offered.conditional and least > NEGATION_OVERLAPS:
+        one_negates = bool(stored.counted[NEGATION]) != bool(offered.counted[NEGATION])
+        if least > TURNED_OVERLAP and (one_negates or stored.conditional != offered.conditional):
             return True
-        one_negates = bool(self.stored.counted[NEGATION]) != bool(self.offered.counted[NEGATION])
-        if one_negates and least > NEGATION_OVERLAPS:
-            return True
-        if least > ALL_BUT and self.displaced > (1 if self.lost and self.added else 0):
-            return True
-        return most > NEARLY_ALL and (self.negations > 0 or self._replaced())
+        moved = least > ALL_BUT and self.displaced > (1 if self.lost and self.added else 0)
+        return moved or (most > NEARLY_ALL and (self.negations > 0 or self._replaced()))
 
     def _replaced(self) -> bool:
         """Whether a word stands in the place of another one: the only one that differs, or of another meaning."""
