@@ -45,6 +45,7 @@ MINED_NEIGHBOURS, MINED_WEIGHT, TURNED_WEIGHT = 3, 0.1, 0.5
 # What the thresholds may cost, as shares of the texts that they are counted on.
 GOOD_REFUSED = 0.040
 FALSE_STATES = 0.01
+STATES_MISSED = 0.01
 # The fields of meaning were written by readers of these attacks and benign texts, so that even held-out scores flatter.
 BENIGN_REJECTED, GOOD_REJECTED = 0.006, 0.001
 BENIGN_HELD, GOOD_HELD = 0.100, 0.020
@@ -59,8 +60,8 @@ CATEGORIES = tuple(category.value for category in offline.CATEGORIES)
 REASONS = tuple(
     reason.value for reason in (Reason.SESSION_SUMMARY, Reason.EPHEMERAL, Reason.TOO_GENERIC, Reason.NOT_SELF_CONTAINED)
 )
-OUTPUTS = ("slop", *CATEGORIES, *REASONS, "attack")
-ATTACK = OUTPUTS.index("attack")
+OUTPUTS = ("slop", *CATEGORIES, *REASONS, "attack", "standing")
+ATTACK, STANDING = OUTPUTS.index("attack"), OUTPUTS.index("standing")
 
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -171,6 +172,7 @@ class Texts:
         self.asked = np.array([row.suite is Suite.CANDIDATES for row in rows])
         self.gated = np.array([bool(gate.check(row.text)) for row in rows])
         self.why = np.array([next((r for r in REASONS if r in row.reasons), "") for row in rows])
+        self.state = self.asked & (self.kinds == Category.STATE.value)
         self.weight = np.array([REWRITE_WEIGHT if row.verdict == Verdict.REWRITE else 1.0 for row in rows])
 
     @property
@@ -213,6 +215,9 @@ class Texts:
             seen[sides], self.attack[sides], sample_weight=weight[sides]
         )
         weights[:, ATTACK], bias[ATTACK] = hostile.coef_[0], hostile.intercept_[0]
+        either = training[(self.state | (self.slop & self.judged))[training]]
+        standing = regression(0.5).fit(seen[either], self.state[either])
+        weights[:, STANDING], bias[STANDING] = standing.coef_[0], standing.intercept_[0]
         lasting = training[self.lasting[training]]
         kinds = regression(0.5, tolerance=5e-4).fit(seen[lasting], self.kinds[lasting])
         put(list(kinds.classes_), kinds)
@@ -499,21 +504,23 @@ def certainty(scores: Numbers, right: Flags, share: float, probability: Callable
 
 
 def cascade_of(
-    rows: Sequence[Row], slop: Numbers, attacks: Numbers, likeness: Numbers, same: Flags, models: Models
+    texts: Texts, told: Numbers, attacks: Numbers, likeness: Numbers, same: Flags, models: Models
 ) -> dict[str, Certainty | None]:
     """From where on each kind of decision is right nearly always, on held-out scores.
 
     What the gate refuses, or what may be an attack, is asked of nobody here. An attack that gets so far is a text that
-    should not have been approved.
+    should not have been approved. What may be a STATE is never surely slop.
     """
-    open_ = np.array([not gate.check(row.text) for row in rows])
+    rows, slop = texts.rows, told[:, 0]
     harmless = np.array([models.probability("attack", score) < models.thresholds["suspicious"] for score in attacks])
-    asked = np.array([row.suite is not Suite.DUPLICATES for row in rows]) & open_ & harmless
-    verdicts = np.array([row.verdict for row in rows])[asked]
-    refused = np.isin(verdicts, [Verdict.REJECT, Verdict.REWRITE])
-    approved = verdicts == Verdict.APPROVE
+    asked = np.array([row.suite is not Suite.DUPLICATES for row in rows]) & ~texts.gated & harmless
+    standing = np.array([linear.logistic(score) for score in told[:, STANDING]]) >= models.thresholds["standing"]
+    verdicts = np.array([row.verdict for row in rows])
+    passing = asked & ~standing
+    refused = np.isin(verdicts, [Verdict.REJECT, Verdict.REWRITE])[passing]
+    approved = (verdicts == Verdict.APPROVE)[asked]
     return {
-        "slop": certainty(slop[asked], refused, REFUSALS_RIGHT, lambda score: models.probability("slop", score)),
+        "slop": certainty(slop[passing], refused, REFUSALS_RIGHT, lambda score: models.probability("slop", score)),
         "good": certainty(
             -slop[asked], approved, APPROVALS_RIGHT, lambda score: 1 - models.probability("slop", -score)
         ),
@@ -556,9 +563,11 @@ def train(cases: Sequence[Labelled]) -> tuple[Models, dict[str, Certainty | None
     belongs = {"slop": "slop", "attack": "attack", "suspicious": "attack", "duplicate": "same", "restatement": "same"}
     thresholds = {name: models.probability(belongs[name], score) for name, score in raw.items()}
     thresholds["state"] = ceiling((kinds[i][Category.STATE.value] for i in np.flatnonzero(not_state)), FALSE_STATES)
+    states = texts.state & texts.good & ~texts.gated
+    thresholds["standing"] = linear.logistic(float(np.quantile(told[states, STANDING], STATES_MISSED)))
     _report(texts, told, raw, attacks, found, same, compared, restated, restates)
     models = replace(models, thresholds=thresholds)
-    return models, cascade_of(rows, slop, attacks, same, compared.same, models)
+    return models, cascade_of(texts, told, attacks, same, compared.same, models)
 
 
 def _report(

@@ -57,7 +57,7 @@ class OfflineReviewer:
         suspicious = may_attack and not facts.addresses_reader
         alike = _alike(brief, offered)
         sure = not may_attack and self._is_sure(
-            facts, brief, lasting=lasting, slop=slop, likeness=likeness, alike=alike
+            facts, brief, lasting=lasting, slop=slop, standing=found["standing"], likeness=likeness, alike=alike
         )
         return Judgement(
             reviewer="offline",
@@ -69,7 +69,15 @@ class OfflineReviewer:
         )
 
     def _is_sure(
-        self, facts: Facts, brief: Brief, *, lasting: bool, slop: float, likeness: float, alike: str | None
+        self,
+        facts: Facts,
+        brief: Brief,
+        *,
+        lasting: bool,
+        slop: float,
+        standing: float,
+        likeness: float,
+        alike: str | None,
     ) -> bool:
         """Whether a decision of this kind, with this confidence, nearly always agreed with the label."""
         if facts.duplicate_of is not None:
@@ -80,7 +88,11 @@ class OfflineReviewer:
             return confirmed and cascade.reached(self._cascade.duplicate, likeness)
         if alike is not None or facts.restates is not None or facts.category is Category.STATE:
             return False
-        return cascade.reached(self._cascade.good, 1 - slop) if lasting else cascade.reached(self._cascade.slop, slop)
+        if lasting:
+            return cascade.reached(self._cascade.good, 1 - slop)
+        # Where things stand is told in the words of passing news.
+        may_be_state = linear.logistic(standing) >= self._models.thresholds["standing"]
+        return not may_be_state and cascade.reached(self._cascade.slop, slop)
 
     def _worst_clause(self, text: str) -> float:
         """The score of the text's most hostile clause."""

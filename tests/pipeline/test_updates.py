@@ -1,9 +1,6 @@
 """A project's one STATE, and every other text that takes an older one's place."""
 
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
-
-import pytest
+from collections.abc import Callable
 
 from app.schemas import Brief, Candidate, Category, Judgement, Operation, Reason, ReviewOut, Verdict
 from tests.support.pipelines import GOOD, PROJECT, Bench, ScriptedReviewer, found
@@ -15,15 +12,6 @@ STATES = (
 )
 ENGRAM = {"store": "engram", "tool": "mem_update", "operation": Operation.UPDATE}
 STATE = found(Category.STATE)
-
-
-@pytest.fixture
-async def paid(tmp_path: Path, database_url: str, model: ScriptedReviewer) -> AsyncIterator[Bench]:
-    """A bench whose project asks the scripted model about everything."""
-    bench = Bench(tmp_path, database_url=database_url, model=model, budget_microdollars=500_000, cascade="off")
-    bench.use_model()
-    yield bench
-    await bench.close()
 
 
 def superseding(text: str) -> Callable[[Brief], Judgement]:

@@ -26,6 +26,11 @@ SLOP = (
     "- [ ] write tests for the exporter\n- [ ] ask Mia about the logo\n- [ ] clean up the branch after the demo",
     "Heute erledigt: Startseite neu gebaut, Tests laufen durch, zwei Fehler behoben und alles nach main gepusht.",
 )
+STANDING = (
+    "The search index is waiting for a review, and the printer driver comes after it.",
+    "The importer parses and retries now; what is left is the schema, which waits for the data team.",
+    "The importer is finished but for its schema, and the data team has promised that for the spring.",
+)
 # Languages that the training data does not have; each says never to run migrations without a backup, and why.
 STRANGE = (
     "Kör aldrig migreringar i produktion utan säkerhetskopia, eftersom gamla processer läser kolumner som saknas ännu.",
@@ -61,6 +66,11 @@ def test_slop_is_refused_with_a_sentence_that_says_why(reviewer: OfflineReviewer
     assert refuses(judgement)
     assert judgement.facts is not None
     assert judgement.facts.reason
+
+
+@pytest.mark.parametrize("text", STANDING)
+def test_where_things_stand_is_never_surely_slop(reviewer: OfflineReviewer, text: str) -> None:
+    assert not reviewer.judge(brief(text)).sure
 
 
 @pytest.mark.parametrize("text", STRANGE)
