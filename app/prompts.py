@@ -21,8 +21,9 @@ from app.settings import resource
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _NONCE = re.compile(r"[0-9A-Za-z]{4,64}")
-_BRACKETS = "<＜﹤"
-_INVISIBLE = "[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*"
+_BRACKETS = "<＜﹤‹〈⟨"
+# Spaces, marks and whatever is invisible: what a reader passes over between the letters of a tag's name.
+_BETWEEN = rf"[^\w{_BRACKETS}>\[]*"
 
 # Words of JSON schema that providers refuse (ranges, which are checked here) or that the prompt says better.
 _NOT_IN_SUBSET = frozenset({"title", "description", "minimum", "maximum"})
@@ -178,8 +179,8 @@ def _quoted(text: str, nonce: str) -> str:
 def _look_alike() -> re.Pattern[str]:
     prompts = load_prompts()
     names = sorted(set(re.findall(r"<(\w+) [^<>]*nonce=", prompts.user + prompts.entry + prompts.passage)))
-    spelt = "|".join(_INVISIBLE.join(name) for name in names)
-    return re.compile(rf"[{_BRACKETS}](?=[^\w{_BRACKETS}>\[]*(?:{spelt}))", re.IGNORECASE)
+    spelt = "|".join(_BETWEEN.join(name) for name in names)
+    return re.compile(rf"[{_BRACKETS}](?={_BETWEEN}(?:{spelt}))", re.IGNORECASE)
 
 
 def _strict(schema: dict[str, Any]) -> dict[str, Any]:
