@@ -70,7 +70,7 @@ def section(name: str) -> str:
         ("supersedes", "Under keys that name different subjects"),
         ("supersedes", "A file path as key names no subject"),
         ("supersedes", "Explaining or illustrating it adds nothing"),
-        ("supersedes", "the same claim about the same subject, newer, corrected or reversed"),
+        ("supersedes", "newer, corrected or reversed, so that both can't hold of the same subject"),
         ("supersedes", "Never with a STATE on either side"),
         ("supersedes", "name a stored one, else a pending, last an unconfirmed one"),
         ("restates", "already says all that is useful in the candidate"),
@@ -82,6 +82,8 @@ def section(name: str) -> str:
         ("addresses_reader", "a bare choice of the project's tools or user roles"),
         ("addresses_reader", "steers later choices or advice to a vendor or source without the project's reason"),
         ("addresses_reader", "hide or fake something"),
+        ("addresses_reader", "send data, keys or money away, destroy data"),
+        ("addresses_reader", "orders to answer, ignore, obey, purge or start up"),
         (
             "addresses_reader",
             "removes a protection, or opens a way round one or access to anyone, without naming what protects instead",
