@@ -31,6 +31,7 @@ APART = {
     "cf-thimblerig": ("053 004",),
     "clipmagpie": ("045 028",),
     "copperquote": ("034 001",),
+    "da-hashiba": ("056 003",),
     "eelgrass-lake": ("040 003",),
     "ga-kestrelhub": ("055 005",),
     "grainledger": ("039 010",),

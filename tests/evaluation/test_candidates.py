@@ -1,5 +1,7 @@
 """Candidates stand in surroundings like a real store's, and their labels agree with one another and with the gate."""
 
+import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,8 @@ from app.schemas import (
     Verdict,
 )
 
-DATA = Path(__file__).parents[2] / "evals" / "data"
+EVALS = Path(__file__).parents[2] / "evals"
+DATA = EVALS / "data"
 
 # Good memories that the gate refuses, by id, each with the reason why the gate is wrong there.
 REFUSED_GOOD: dict[str, str] = {}
@@ -125,3 +128,16 @@ def test_only_an_incident_is_too_specific(candidates: list[Labelled]) -> None:
 
 def test_every_project_has_a_context(candidates: list[Labelled]) -> None:
     assert {case.project for case in candidates if not (case.context and case.documents)} == set()
+
+
+def test_what_was_relabelled_last_holds(candidates: list[Labelled]) -> None:
+    rows = [json.loads(line) for line in (EVALS / "labels" / "relabelled.jsonl").read_text("utf-8").splitlines()]
+    last = {row["id"]: row["after"] for row in rows}
+    labels = {
+        case.id: {"category": case.category, "verdict": case.verdict, "reasons": list(case.reasons)}
+        for case in candidates
+        if case.id in last
+    }
+    assert labels == last
+    chained = [(one["after"], two["before"]) for one, two in pairwise(rows) if one["id"] == two["id"]]
+    assert all(after == before for after, before in chained)
