@@ -163,6 +163,8 @@ class Chaos:
                 "MEMORY_BOUNCER_BUDGET_MICRODOLLARS": "1000000000",
                 "MEMORY_BOUNCER_CASCADE": "off",
                 "MEMORY_BOUNCER_MODEL_CALLS_PER_MINUTE": "0",
+                # However long the run takes: what was approved and never reported as stored would refuse nobody then.
+                "MEMORY_BOUNCER_PENDING_MINUTES": "1440",
             },
         )
         try:
