@@ -1,6 +1,7 @@
 """The hook's gate, run again by the service: one definition, and a second look for secrets."""
 
 import re
+import string
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
@@ -36,6 +37,15 @@ SHAPE_DETECTORS = (
 # All that they recognise has at least so many letters without a gap; ordinary prose has not, and need not be searched.
 _LONG_RUN = re.compile(r"[^\s]{16}")
 
+# What files and editors leave around a text, besides white space.
+_AROUND = f"{string.whitespace}\u00a0\ufeff\u200b\u2060"
+# Differences that nobody types: zero-width characters, soft hyphens, variation selectors, curly quotation marks.
+_UNTYPED: dict[int, str | None] = {
+    **dict.fromkeys([0xAD, 0x2060, 0xFEFF, *range(0x200B, 0x2010), *range(0xFE00, 0xFE10)]),
+    **dict.fromkeys(map(ord, "“”„‟"), '"'),
+    **dict.fromkeys(map(ord, "‘’‚‛"), "'"),
+}
+
 REASONS: dict[Reason, str] = {Reason(code): text for code, text in hook.REASONS.items()}
 MINIMUM_WORDS: int = hook.MINIMUM_WORDS
 MAXIMUM_CHARACTERS: int = hook.MAXIMUM_CHARACTERS
@@ -57,11 +67,24 @@ def redact(text: str) -> str:
     return redacted
 
 
+def legible(text: str) -> str:
+    """The text as reviewers are shown it, alike whatever editor or system it comes from.
+
+    Line ends are LF, letters are composed (Unicode NFC), and the white space and byte order marks around it are gone.
+    What is invisible within it stays: it may be a disguise.
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return unicodedata.normalize("NFC", lines).strip(_AROUND)
+
+
 def normalised(text: str) -> str:
-    """The text as equal texts share it: Unicode NFKC, case and white space folded, list marks and end stops gone."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    words = folded.split()
-    while words and words[0] in {"-", "*", "•", "–", "#", "##", "###"}:
+    """The text as equal texts share it.
+
+    Unicode NFKC; case, white space and quotation marks folded; invisible characters, the marks of lists, headings and
+    quotations at the beginning, and end stops gone.
+    """
+    words = unicodedata.normalize("NFKC", text.translate(_UNTYPED)).casefold().split()
+    while words and not words[0].strip("-*+•–—#>"):
         words = words[1:]
     return " ".join(words).rstrip(".!。 ")
 

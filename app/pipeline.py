@@ -256,7 +256,7 @@ class Pipeline:
         reasons = gate.check(candidate.text)
         text = gate.redact(candidate.text) if Reason.SECRET in reasons else candidate.text
         brief = Brief(
-            text=text,
+            text=gate.legible(text),
             project=request.project,
             operation=request.operation,
             key=gate.redact(candidate.key) if candidate.key else None,

@@ -103,6 +103,15 @@ async def test_without_a_budget_the_offline_reviewer_answers_and_says_so(
     await bench.close()
 
 
+async def test_the_model_is_shown_a_text_without_what_files_leave_around_it(
+    opened: Opened, model: ScriptedReviewer
+) -> None:
+    bench = opened(budget_microdollars=10 * WORST)
+    assert (await bench.review(f"\ufeff{GOOD[0]}\r\n")).verdict is Verdict.APPROVE
+    assert [brief.text for brief in model.briefs] == [GOOD[0]]
+    await bench.close()
+
+
 async def test_only_what_the_offline_reviewer_answered_carries_the_note(opened: Opened) -> None:
     bench = opened()
     answer = await bench.review(SLOP, GOOD[0])
