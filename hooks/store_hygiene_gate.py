@@ -201,6 +201,10 @@ class Phrases(Status):
         plain = any(map(reading.states, self._phrases)) and not reading.may_mention and not reading.argues
         return plain or super().refuses(reading)
 
+    def uses(self, reading: _Reading) -> Iterator[tuple[int, int]]:
+        """As of any rule, save where the words of the phrase only name a kind of thing."""
+        yield from (span for span in super().uses(reading) if not _names_a_thing(reading.text, *span))
+
     def hinted(self, reading: _Reading) -> bool:
         """Whether all words of a phrase occur, one soon after the other."""
         return any(
@@ -230,7 +234,7 @@ _BETWEEN = (
 _BEFORE = r"(?<![a-z0-9/])(?<![a-z0-9][_.-])(?<!\bon )(?<!\bat )(?<!\bper )"
 _AFTER = r"(?![a-z0-9]|[_.-][a-z0-9])"
 # "is" and "are" state what is done only in a clause of their own: "once the PR is merged, …" does not.
-_CLAUSE = r"(?:^[ \t#*>•-]*|[.!?:;]\s+)(?:(?:the|this|our)\s+)?"
+_CLAUSE = r"(?:^[^\w\n]*|[.!?:;]\s+)(?:(?:the|this|our)\s+)?"
 _CLAUSE_END = r"(?=[\s*_~`]*(?:[.,;:!)\]✅✔🎉—–-]|$|and\b|now\b))"
 
 
@@ -239,6 +243,24 @@ def _phrase(words: Sequence[Sequence[str]]) -> str:
     choices = [f"(?:{'|'.join(choice)})" for choice in words]
     plain, present = (rf"{_GAP}(?:(?:{_BETWEEN}{more})(?:{_GAP}|/)){{0,4}}".join(choices) for more in ("", "|is|are"))
     return f"{_BEFORE}{plain}{_AFTER}|{_CLAUSE}{_BEFORE}{present}{_AFTER}{_CLAUSE_END}"
+
+
+# After a phrase, these tell of "task completed events" and of "images pushed to main get the tag edge".
+_THINGS = "event hook webhook callback handler signal trigger token cookie id endpoint".split()
+_GENERALLY = "get go start run build deploy".split()
+_NAMING = frozenset(word + ending for word in [*_THINGS, *_GENERALLY] for ending in ("", "s")) | {"goes"}
+_ARTICLES, _REPORTING = frozenset({"a", "an", "each", "every"}), frozenset({"of", "for", "from", "and", "today", "now"})
+
+
+def _names_a_thing(text: str, start: int, end: int) -> bool:
+    """Whether the phrase from start to end is part of a noun, as in "a PR merged by a fork", and reports nothing."""
+    after = text[end : end + 40].lstrip("*_~`")
+    following = after.split(maxsplit=1)[0].casefold().strip(",.;:") if after[:1].isspace() and after.strip() else ""
+    if following in _NAMING:
+        return True
+    before = text[max(start - 10, 0) : start].casefold().translate(_MARKS).split()
+    named = before[-1:] != [] and before[-1] in _ARTICLES
+    return named and following[:1].isalnum() and following not in _REPORTING
 
 
 def _choices(words: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -389,7 +411,8 @@ class _Reading:
         at = self.folded.find(phrase)
         before, after = self.folded[max(at - 2, 0) : at], self.folded[at + len(phrase) :][:1]
         begins = not before or (before[-1] == " " and not before[0].isalnum())
-        return at >= 0 and begins and after in ("", " ", ",", ":", ";", "!")
+        ends = after in ("", " ", ",", ":", ";", "!")
+        return at >= 0 and begins and ends and not _names_a_thing(self.folded, at, at + len(phrase))
 
     def has_near(self, words: Sequence[str]) -> bool:
         """Whether the words occur in this order with little between them: where a phrase is worth looking for."""
@@ -1124,7 +1147,7 @@ def _bullet(line: str) -> str:
 
 
 def _pieces(lines: list[str], *, index: bool) -> tuple[list[str], list[str]]:
-    """Split Markdown into texts (bullets that stand alone, and the prose as one) and what is none: headings, pointers.
+    """Split Markdown into texts (bullets that stand alone, and the prose as one) and what is none: titles, pointers.
 
     Bullets under a sentence belong to it. Those too short to stand alone go with the prose.
     """
@@ -1139,7 +1162,8 @@ def _pieces(lines: list[str], *, index: bool) -> tuple[list[str], list[str]]:
         if not bare:
             block = rest if block is prose and not prose[-1].endswith((":", "：")) else block
         elif bare.startswith("#") and not fenced:
-            rest.append(bare)
+            # What is as long as a memory is more than a title.
+            (prose if count_words(bare) >= MINIMUM_WORDS else rest).append(bare)
             block = rest
         elif bullet and index and (bullet.startswith("[") or ".md" in bullet.split()[0]):
             rest.append(bullet)

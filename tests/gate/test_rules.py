@@ -77,6 +77,9 @@ VARIANTS = [
     "Ｓｅｓｓｉｏｎ complete",
     "task completed",
     "PR merged了，",
+    "📌 All 7 tasks are done:",
+    "Here is a session summary of what we did:",
+    "This is a session summary:",
 ]
 LEFT_ALONE = [
     "The installer's steps complete in any order, and install steps complete after a reboot of the machine.",
@@ -100,6 +103,13 @@ LEFT_ALONE = [
     "A commit like `3fa9c1d` must be signed, or else the release job will refuse to build it.",
     "See [your first plugin](docs/first.md) for how a plugin is registered, it needs two entries.",
     "Done means deployed: a ticket may be closed only when its change runs in production.",
+    "The bot labels a PR merged by an outsider as external, and the release notes credit them by name.",
+    "Backfills run on the PR merged event of the forge, with the merge commit as their base revision.",
+    "A session summary is written by the recorder to S3 under the call id, one JSON for each channel.",
+    "The next session token is issued at login and stored hashed, the old one stays valid for 60 s.",
+    "Task completed events arrive before the row is visible to readers; consumers wait for the replica.",
+    "Airflow marks a **task complete** when the pod exits 0, even if the sidecar is still uploading logs.",
+    "Images pushed to main get the tag edge, those pushed to a tag get latest; ArgoCD watches edge.",
     "What: the parser drops comments. Why: they have no place in the tree. Learned: keep them in a side table.",
 ]
 

@@ -83,6 +83,13 @@ def test_a_new_memory_is_judged_whole_without_front_matter_and_headings(project:
     assert only_patterns(call) == ["type: project\n# Billing"]
 
 
+def test_a_heading_as_long_as_a_memory_is_judged_as_one(project: Path) -> None:
+    call = write(project / "MEMORY.md", f"# Billing\n\n## {RULE}\n\n- {LESSON}\n")
+
+    assert judged(call) == [f"## {RULE}", LESSON]
+    assert only_patterns(call) == ["# Billing"]
+
+
 def test_the_file_is_named_as_the_project_sees_it(project: Path) -> None:
     (project / ".git").mkdir()
     call = write(project / "services" / "AGENTS.md", LESSON)
