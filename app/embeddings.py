@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from app.db import Vector
 from app.errors import Unavailable
+from app.ranking import best
 
 # A product of this size takes a fifth of a millisecond on one thread. On several they wait for one another at its end,
 # which takes a hundred times as long as soon as the cores have other work.
@@ -150,9 +151,7 @@ class Matrix:
         scores = self._rows[:size] @ vector
         # Free rows score 0; asking for that many more keeps them from crowding out the rest.
         wanted = min(size, count + len(self._free))
-        best = np.argpartition(scores, size - wanted)[size - wanted :]
-        ordered = best[np.argsort(scores[best])[::-1]]
-        return [(item, float(scores[row])) for row in ordered if (item := ids[row]) is not None][:count]
+        return [(item, float(scores[row])) for row in best(scores, wanted) if (item := ids[row]) is not None][:count]
 
     def _new_row(self) -> int:
         row = len(self._ids)

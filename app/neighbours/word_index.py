@@ -3,11 +3,13 @@
 import threading
 from array import array
 from collections.abc import Iterable
+from math import log
 
 import numpy as np
 import numpy.typing as npt
 
 from app.neighbours.search import LENGTH_WEIGHT, SATURATION
+from app.ranking import best
 
 # The rarest words of a question are looked up until so many places have been read: what "the" finds tells nothing.
 MOST_PLACES = 100_000
@@ -52,27 +54,34 @@ class WordIndex:
     def nearest(self, words: Iterable[str], count: int) -> list[str]:
         """Ids of the texts that share the rarest words, best first; none that shares no word."""
         with self._lock:
-            found = sorted((places for word in set(words) if (places := self._places.get(word))), key=len)
-            if not found or count <= 0:
-                return []
-            lengths = np.fromiter(map(len, found), dtype=np.int64, count=len(found))
-            read = max(1, int(np.searchsorted(np.cumsum(lengths), MOST_PLACES, side="right")))
-            # Copies, since a list of places cannot grow while it is looked at.
-            looked_up = np.concatenate([np.frombuffer(some, dtype=np.int32) for some in found[:read]])
-            sizes = np.array(self._sizes, dtype=np.float32)
-            known = len(self._place_of)
+            scores = self._scores(set(words))
             ids = self._ids
-        lengths = lengths[:read]
-        holders = lengths
-        if known < len(sizes):
-            there = (sizes > 0)[looked_up]
-            holders = np.add.reduceat(there, np.cumsum(lengths) - lengths, dtype=np.int64)
-        rarity = np.log(1 + (known - holders + 0.5) / (holders + 0.5))
-        weights = np.repeat(np.maximum(rarity, 1e-6), lengths)
-        scores: npt.NDArray[np.float64] = np.bincount(looked_up, weights, minlength=len(sizes)).astype(np.float64)
+        return [item for place in best(scores, count) if scores[place] > 0 and (item := ids[place]) is not None]
+
+    def _scores(self, words: set[str]) -> npt.NDArray[np.float64]:
+        """Score of the text at each place; 0 for those that are gone."""
+        # Nothing of these may be kept: what is looked at cannot grow.
+        sizes = np.frombuffer(self._sizes, dtype=np.float32)
+        scores = np.zeros(len(sizes))
+        known = len(self._place_of)
+        there = sizes > 0 if known < len(sizes) else None
+        read = 0
+        for found in sorted((places for word in words if (places := self._places.get(word))), key=len):
+            read += len(found)
+            if read > MOST_PLACES and read > len(found):
+                break
+            holding = np.frombuffer(found, dtype=np.int32)
+            holders = len(holding) if there is None else int(np.count_nonzero(there[holding]))
+            rarity = log(1 + (known - holders + 0.5) / (holders + 0.5))
+            # One word after another: a single sum over all places would first have to copy them together.
+            np.add.at(scores, holding, max(rarity, 1e-6))
+        if there is not None:
+            scores *= there
         mean = max(float(sizes.sum()) / max(known, 1), 1.0)
-        scores = scores / (1 + SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * sizes / mean))
-        return [item for place in _best(scores * (sizes > 0), count) if (item := ids[place]) is not None]
+        weighed: npt.NDArray[np.float64] = scores / (
+            1 + SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * sizes / mean)
+        )
+        return weighed
 
     def _forget(self, item: str) -> None:
         place = self._place_of.pop(item, None)
@@ -94,10 +103,3 @@ class WordIndex:
         self._sizes = array("f", [self._sizes[place] for place in kept])
         self._place_of = {item: place for place, item in enumerate(self._ids) if item is not None}
         self._places = places
-
-
-def _best(scores: npt.NDArray[np.float64], count: int) -> list[int]:
-    """Places of the highest scores above zero, best first."""
-    some = np.argpartition(scores, -count)[-count:] if count < len(scores) else np.arange(len(scores))
-    ordered: list[int] = some[np.argsort(-scores[some], kind="stable")].tolist()
-    return [place for place in ordered if scores[place] > 0]

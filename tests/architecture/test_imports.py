@@ -12,7 +12,7 @@ MODULES = sorted((ROOT / "app").rglob("*.py"))
 
 # Lowest first. A module imports only from layers below its own, never from a neighbour in its layer.
 LAYERS = (
-    {"errors", "schemas", "strength", "words"},
+    {"errors", "ranking", "schemas", "strength", "words"},
     {"dialects", "in_flight", "logs", "metrics", "settings"},
     {"db"},
     {"models"},
