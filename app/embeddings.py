@@ -1,5 +1,7 @@
 """Turn texts into vectors: an embedded model, or any endpoint that speaks OpenAI's embeddings API."""
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -93,6 +95,34 @@ class EndpointEmbedder:
             raise Unavailable("The embeddings server gave vectors of another number or length than asked for.")
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return cast("Vector", vectors / np.maximum(lengths, 1e-9))
+
+
+class KeptVectors:
+    """Vectors of texts that are asked for again and again, so that each is embedded once; any threads may ask."""
+
+    def __init__(self, embedder: Embedder, most: int = 1_000) -> None:
+        self._embedder = embedder
+        self._most = most
+        self._kept: OrderedDict[str, Vector] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def embed(self, texts: Sequence[str]) -> Vector:
+        """Unit vectors of the texts (number × dimension, float32).
+
+        Raises:
+            Unavailable: the embeddings server does not answer.
+        """
+        with self._lock:
+            found = {text: self._kept[text] for text in texts if text in self._kept}
+        new = [text for text in dict.fromkeys(texts) if text not in found]
+        found |= zip(new, self._embedder.embed(new), strict=True)
+        with self._lock:
+            for text in texts:
+                self._kept[text] = found[text]
+                self._kept.move_to_end(text)
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        return np.array([found[text] for text in texts], dtype=np.float32).reshape(len(texts), self._embedder.dimension)
 
 
 @cache

@@ -21,7 +21,7 @@ from app.budget import NoRoom, Payer, strictest
 from app.callers import Caller
 from app.cases import Case, Draft, Outcome, Twin
 from app.db import Database, new_id, utc_now
-from app.embeddings import Embedder
+from app.embeddings import Embedder, KeptVectors
 from app.errors import Unavailable
 from app.in_flight import InFlight
 from app.index import Index
@@ -96,6 +96,7 @@ class Pipeline:
         self.breaker = breaker or Breaker(now, calls_per_minute=settings.model_calls_per_minute)
         self.metrics.circuit_open.set_function(lambda: self.breaker.state == "open")
         self.index = Index(database, embedder, now=now)
+        self._refused_vectors = KeptVectors(embedder)
         self._database = database
         self._settings = settings
         self._offline = OfflineReviewer()
@@ -329,7 +330,7 @@ class Pipeline:
         """
         if len(refused) < policy.MOST_REFUSALS:
             return False
-        similarities = self.index.embed(refused) @ draft.vector
+        similarities = self._refused_vectors.embed(refused) @ draft.vector
         near = sum(
             similarity >= NEAR_SIMILARITY or overlap(draft.text, text) >= NEAR_WORDS
             for similarity, text in zip(similarities, refused, strict=True)

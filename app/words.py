@@ -2,8 +2,10 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 RUN = 4
+TEXTS_KEPT = 1_000
 
 # Scripts written without spaces are cut into overlapping pairs of characters, which finds their words well enough
 # without a dictionary.
@@ -14,8 +16,14 @@ _FIRST_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 
 def overlap(one: str, other: str) -> float:
     """Share of the shorter text's different words that the other has too, 0 to 1."""
-    first, second = set(words(one)), set(words(other))
+    first, second = different(one), different(other)
     return len(first & second) / min(len(first), len(second)) if first and second else 0.0
+
+
+@lru_cache(maxsize=TEXTS_KEPT)
+def different(text: str) -> frozenset[str]:
+    """The text's different words; kept for a while, since some texts are compared again and again."""
+    return frozenset(words(text))
 
 
 def words(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from app.ranking import PORTION, best
 @given(st.integers(0, 20 * PORTION), st.integers(1, 50), st.integers(0, 25), st.integers(0, 2**32 - 1))
 def test_it_finds_what_sorting_all_finds(size: int, different: int, count: int, seed: int) -> None:
     scores = np.random.default_rng(seed).integers(-different, different, size).astype(np.float32)
-    assert best(scores, count) == sorted(range(size), key=lambda place: -scores[place])[:count]
+    assert best(scores, count) == sorted(range(size), key=lambda place: (-scores[place], -place))[:count]
 
 
 @pytest.mark.parametrize("place", [0, PORTION - 1, PORTION, 8 * PORTION, 8 * PORTION + 1])
