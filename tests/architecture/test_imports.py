@@ -46,6 +46,7 @@ LAYERS = (
     {"agents", "judge_once"},
     {"backup", "demo", "doctor"},
     {"cli"},
+    {"__main__"},
 )
 LAYER_OF = {name: number for number, layer in enumerate(LAYERS) for name in layer}
 
