@@ -1618,10 +1618,15 @@ def _read_project_file(config: Config, place: Place) -> None:
     for name, value in content.items():
         if name == "minimum_words":
             config.take(name, value, PROJECT_FILE)
-            config.minimum_words = max(floor, config.minimum_words)
+            if config.minimum_words < floor:
+                config.minimum_words = floor
+                config.problems.append(f"{PROJECT_FILE}: a project may only raise minimum_words, which stays {floor}")
         elif name == "documents":
             _read_globs(config, value)
-        elif name not in ("project", "patterns"):
+        elif name == "project":
+            if not _string(value):
+                config.problems.append(f"{PROJECT_FILE}: project must be a name, and is ignored")
+        elif name != "patterns":
             config.problems.append(f"{PROJECT_FILE}: a project may not set {_clip(name, 40)}, which is ignored")
     _add_patterns(config, content.get("patterns"), PROJECT_FILE)
 
@@ -1843,6 +1848,9 @@ def call_service(
         raise ServiceFailure(f"{place} gave no usable answer ({type(error).__name__})") from None
     if not isinstance(parsed, dict):
         said = "gave no usable answer" if 200 <= status < 300 else f"answered with status {status}"
+        said += {401: " (it wants a good key)", 404: " (unknown there, or the key is for other projects)"}.get(
+            status, ""
+        )
         raise ServiceFailure(f"{place} {said}", status)
     return parsed, etag
 

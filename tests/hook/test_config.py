@@ -117,9 +117,14 @@ def test_a_project_may_name_itself_add_patterns_and_raise_the_floor(project: Pat
 
 
 def test_a_project_cannot_lower_the_floor(project: Path) -> None:
-    project_file(project, minimum_words=1)
+    project_file(project, minimum_words=1, project=5)
 
-    assert load(project).minimum_words == 8
+    config = load(project)
+    assert config.minimum_words == 8
+    assert [problem.partition(": ")[2] for problem in config.problems] == [
+        "a project may only raise minimum_words, which stays 8",
+        "project must be a name, and is ignored",
+    ]
 
 
 def test_a_project_cannot_raise_the_floor_beyond_reason(project: Path) -> None:
