@@ -142,8 +142,7 @@ def build_model(settings: Settings) -> Reviewer | None:
     Raises:
         ConfigurationError: its price is not known, or its address is none.
     """
-    own_server = settings.anthropic_base_url != Settings.model_fields["anthropic_base_url"].default
-    if settings.anthropic_api_key is None and not own_server and not settings.anthropic_headers:
+    if not settings.has_model:
         return None
     # Imported here: the SDK takes most of a second to load, and without a key nobody needs it.
     from app.reviewers.anthropic import AnthropicReviewer  # noqa: PLC0415

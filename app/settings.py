@@ -102,6 +102,12 @@ class Settings(BaseSettings):
         return secret
 
     @property
+    def has_model(self) -> bool:
+        """Whether a second model is configured: a key, a server of one's own, or headers that let in."""
+        own_server = self.anthropic_base_url != type(self).model_fields["anthropic_base_url"].default
+        return self.anthropic_api_key is not None or own_server or bool(self.anthropic_headers)
+
+    @property
     def exposed(self) -> bool:
         """Whether other machines can reach the address that is listened on."""
         if self.host == "localhost":

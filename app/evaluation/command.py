@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from app.db import utc_now
 from app.embeddings import Embedder, WordLlamaEmbedder
-from app.errors import Invalid
+from app.errors import ConfigurationError, Invalid
 from app.evaluation import bars, baselines, report, score
 from app.evaluation.data import Labelled, Split, Suite, load
 from app.evaluation.recorded import DryRun, Recorded, Remembering
@@ -125,6 +125,16 @@ def _model(
 ) -> tuple[Settings, Callable[[], Reviewer] | None]:
     if options.reviewer == "offline":
         return settings, None
+    if (
+        options.dry_run is None
+        and options.replies is None
+        and not (settings.has_model and settings.budget_microdollars)
+    ):
+        raise ConfigurationError(
+            "The model would never be asked: set MEMORY_BOUNCER_BUDGET_MICRODOLLARS, and "
+            "MEMORY_BOUNCER_ANTHROPIC_API_KEY or (for a server of your own) MEMORY_BOUNCER_ANTHROPIC_BASE_URL; "
+            "or use --dry-run or --replies."
+        )
     # Imported here: the SDK loads slowly, and the offline evaluation does without it.
     from app.prompts import draw_nonce  # noqa: PLC0415
     from app.reviewers.anthropic import AnthropicReviewer  # noqa: PLC0415

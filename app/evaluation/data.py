@@ -122,7 +122,9 @@ def _cases(file: Path, root: Path) -> Iterator[Labelled]:
         try:
             row = json.loads(line)
             yield build(row, str(row.get("project", file.stem)), root)
-        except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as exc:
+        except KeyError as exc:
+            raise Invalid(f"{file}, line {number}: there is no {exc}.") from exc
+        except (ValueError, TypeError, AttributeError, ValidationError) as exc:
             raise Invalid(f"{file}, line {number}: {_first_line(exc)}") from exc
 
 

@@ -2,10 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from app.errors import Invalid
+from app.errors import ConfigurationError, Invalid
 from app.evaluation.command import Options, compare, run
 from app.settings import Settings
 from tests.support.messages_api import messages_api
@@ -157,3 +158,15 @@ def test_comparing_with_no_results_is_an_error(tmp_path: Path) -> None:
 def test_options_that_leave_nothing_are_an_error(tmp_path: Path, data: Path) -> None:
     with pytest.raises(Invalid, match="No labelled text is left"):
         evaluate(Options(path=data, suites=("attacks",)), settings(tmp_path))
+
+
+@pytest.mark.parametrize("own", [{}, {"anthropic_api_key": "sk-test"}, {"budget_microdollars": 5_000_000}])
+def test_a_model_that_would_never_be_asked_is_not_evaluated(data: Path, tmp_path: Path, own: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="never be asked"):
+        evaluate(Options(path=data, reviewer="anthropic"), settings(tmp_path, **own))
+
+
+def test_a_field_that_a_labelled_text_lacks_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mine.jsonl").write_text('{"text": "x"}\n', encoding="utf-8")
+    with pytest.raises(Invalid, match="line 1: there is no 'id'"):
+        evaluate(Options(path=tmp_path / "mine.jsonl"), settings(tmp_path))
