@@ -1,4 +1,4 @@
-"""Put the hook and the skill into Claude Code's settings, and take them out again; nobody else's lines are touched.
+"""Put the hook and the skill into Claude Code's settings, and take them out again; nobody else's settings change.
 
 What is ours is told by its handler: its arguments hold the name of the hook's module.
 """
@@ -297,10 +297,14 @@ def _replace(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     target = path.resolve()  # a link to a dotfiles folder stays a link
     fresh = target.with_name(target.name + ".memory-bouncer-new")
-    fresh.write_text(text, encoding="utf-8")
-    if target.exists():
-        shutil.copymode(target, fresh)
-    fresh.replace(target)
+    try:
+        fresh.write_text(text, encoding="utf-8")
+        if target.exists():
+            shutil.copymode(target, fresh)
+        fresh.replace(target)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def _remove_empty_folders(folder: Path) -> None:

@@ -35,7 +35,10 @@ def init(
     config = hook.load_config(str(Path.cwd()))
     changes = installation.install(scope, Path.cwd(), python="python3", config=config)
     _carry_out(changes, yes=yes, nothing="All is in place already.")
-    out.print("Start the service with `bouncer serve`, and see with `bouncer doctor` whether the door is shut.")
+    out.print(
+        "Start the service with `bouncer serve`, and see with `bouncer doctor` whether the door is shut.",
+        soft_wrap=True,
+    )
 
 
 def uninstall(
@@ -86,7 +89,7 @@ def _carry_out(changes: "Sequence[Change]", *, yes: bool, nothing: str) -> None:
                 line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"
                 for line in change.diff.splitlines()
             ]
-            out.print(Syntax("\n".join(lines), "diff", background_color="default"))
+            out.print(Syntax("\n".join(lines), "diff", background_color="default", word_wrap=True))
         else:
             out.print(f"{'remove' if change.after is None else 'write'} {change.path}", markup=False, soft_wrap=True)
     if not yes and not typer.confirm("Make these changes?", default=True):

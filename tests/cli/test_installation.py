@@ -1,5 +1,6 @@
 """`bouncer init` and `uninstall`: hook and skill come and go, and nobody else's settings are touched."""
 
+import errno
 import json
 from pathlib import Path
 from typing import Any, get_args
@@ -177,6 +178,19 @@ def test_any_settings_come_back_as_they_were(tmp_path_factory: pytest.TempPathFa
     install("project", project)
     uninstall("project", project)
     assert json.loads(path.read_text(encoding="utf-8")) == foreign
+
+
+def test_settings_that_cannot_be_written_leave_no_half_made_file(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    path = Places.of("project", project).settings
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(ConfigurationError, match="Operation not permitted"):
+        installation.apply([installation.Change(path, None, "{}")])
+    assert list(path.parent.iterdir()) == []
 
 
 def test_uninstalling_one_scope_leaves_what_another_uses(project: Path) -> None:
