@@ -52,6 +52,9 @@ def judge_once(text: str, *, project: str | None, url: str | None, settings: Set
             dry_run=True,
         )
     except ValidationError as exc:
+        wrong = {str(fault["loc"][0]) for fault in exc.errors()}
+        if "project" in wrong:
+            raise Invalid("The project's name must have 1 to 512 characters.") from exc
         raise Invalid("The text is longer than any memory may be.") from exc
     try:
         return _ask(config, request)

@@ -1,6 +1,7 @@
 """The command `bouncer`. Each command prints its result or one line saying what is wrong and what to do."""
 
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -46,13 +47,18 @@ def _main(
 
 def main() -> None:
     """Run a command; what goes wrong is one line on stderr and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A kept text may hold half a surrogate pair, and a terminal may know ASCII only: neither ends a command.
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(prog_name="bouncer")
     except BouncerError as exc:
         err.print(f"bouncer: {exc.detail}", markup=False, soft_wrap=True)
         sys.exit(2)
     except OSError as exc:
-        err.print(f"bouncer: {exc.strerror or exc}", markup=False, soft_wrap=True)
+        named = f"{exc.filename}: " if exc.filename else ""
+        err.print(f"bouncer: {named}{exc.strerror or exc}", markup=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

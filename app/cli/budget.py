@@ -10,8 +10,9 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from app.cli.console import Json, out
+from app.cli.keys import desk_at, id_of
 from app.errors import Invalid, NotFound
-from app.schemas import AtCap, BudgetIn, BudgetList, BudgetOut, BudgetReport, BudgetScope, Period
+from app.schemas import AtCap, BudgetIn, BudgetList, BudgetOut, BudgetReport, BudgetScope, Model, Period
 from app.settings import load_settings
 
 MICRODOLLARS = 1_000_000
@@ -28,7 +29,9 @@ At = Annotated[
     typer.Option("--url", envvar="MEMORY_BOUNCER_URL", help="A service; empty for the database of this machine."),
 ]
 Project = Annotated[str | None, typer.Option("--project", help="The budget of this project.")]
-Key = Annotated[str | None, typer.Option("--key", help="The budget of the key with this id.")]
+Key = Annotated[
+    str | None, typer.Option("--key", metavar="ID|NAME", help="The budget of this key; by name if only one has it.")
+]
 PeriodOption = Annotated[
     Period, typer.Option("--period", help="How long the limit holds; days, weeks and months are calendar ones, UTC.")
 ]
@@ -37,7 +40,7 @@ PeriodOption = Annotated[
 @budget.command("list")
 def budget_list(url: At = None, as_json: Json = False) -> None:
     """Show all budgets with what is spent and left in their current windows."""
-    found = BudgetList.model_validate(_ask(HTTPMethod.GET, "/v1/budgets", url))
+    found = BudgetList.model_validate(_ask(BudgetList, HTTPMethod.GET, "/v1/budgets", url))
     if as_json:
         out.print_json(found.model_dump_json())
     elif not found.items:
@@ -63,6 +66,9 @@ def budget_set(
 ) -> None:
     """Set a budget of the team, or of a project or key, or change it; in force at once."""
     scope, subject = _whose(project, key)
+    if scope is BudgetScope.KEY:
+        with desk_at(url) as desk:
+            subject = id_of(desk, str(subject))  # one that names no key would limit nothing
     change = BudgetIn(
         scope=scope,
         subject=subject,
@@ -72,7 +78,7 @@ def budget_set(
         at_cap=at_cap,
         enabled=not off,
     )
-    made = BudgetOut.model_validate(_ask(HTTPMethod.PUT, "/v1/budgets", url, change))
+    made = BudgetOut.model_validate(_ask(BudgetOut, HTTPMethod.PUT, "/v1/budgets", url, change))
     if as_json:
         out.print_json(made.model_dump_json())
     else:
@@ -88,14 +94,18 @@ def budget_remove(
     as_json: Json = False,
 ) -> None:
     """Remove a budget of the team, or of a project or key."""
-    whose = (*_whose(project, key), period)
-    known = BudgetList.model_validate(_ask(HTTPMethod.GET, "/v1/budgets", url)).items
-    found = next((item for item in known if (item.scope, item.subject, item.period) == whose), None)
+    scope, subject = _whose(project, key)
+    known = BudgetList.model_validate(_ask(BudgetList, HTTPMethod.GET, "/v1/budgets", url)).items
+    those = {item.subject: item for item in known if (item.scope, item.period) == (scope, period)}
+    if scope is BudgetScope.KEY and subject not in those:
+        with desk_at(url) as desk:
+            subject = id_of(desk, str(subject))
+    found = those.get(subject)
     if found is None:
         raise NotFound("There is no such budget; `bouncer budget list` shows those there are.")
     if found.id is None:
         raise Invalid("The setting MEMORY_BOUNCER_BUDGET_MICRODOLLARS makes this budget; change it there.")
-    removed = BudgetOut.model_validate(_ask(HTTPMethod.DELETE, f"/v1/budgets/{found.id}", url))
+    removed = BudgetOut.model_validate(_ask(BudgetOut, HTTPMethod.DELETE, f"/v1/budgets/{found.id}", url))
     if as_json:
         out.print_json(removed.model_dump_json())
     else:
@@ -105,7 +115,7 @@ def budget_remove(
 @budget.command("report")
 def budget_report(url: At = None, as_json: Json = False) -> None:
     """Compare the ledger with the windows and with the cost of all reviews. Exit code 1 if they differ."""
-    report = BudgetReport.model_validate(_ask(HTTPMethod.GET, "/v1/budgets/report", url))
+    report = BudgetReport.model_validate(_ask(BudgetReport, HTTPMethod.GET, "/v1/budgets/report", url))
     if as_json:
         out.print_json(report.model_dump_json())
     else:
@@ -192,7 +202,7 @@ def _tell(report: BudgetReport) -> None:
 # --- the database of this machine, or a service ---------------------------------------------------------------------
 
 
-def _ask(method: HTTPMethod, path: str, url: str | None, change: BudgetIn | None = None) -> Any:
+def _ask(kind: type[Model], method: HTTPMethod, path: str, url: str | None, change: BudgetIn | None = None) -> Any:
     """What the routes of budgets answer; without a URL on the database of this machine, in this process.
 
     Raises:
@@ -204,7 +214,7 @@ def _ask(method: HTTPMethod, path: str, url: str | None, change: BudgetIn | None
         return _ask_database(method, path, change)
     from app.cli.remote import ask  # noqa: PLC0415 - loads slowly
 
-    return ask(url, method, path, change.model_dump(mode="json") if change else None)
+    return ask(url, method, path, change.model_dump(mode="json") if change else None, answers=kind)
 
 
 def _ask_database(method: HTTPMethod, path: str, change: BudgetIn | None) -> Any:

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.progress import Progress
 from rich.table import Column, Table
 
-from app.cli.console import Json, Url, err, out
+from app.cli.console import Json, Url, err, out, progress
 from app.errors import Invalid, Unavailable
 from hooks import store_hygiene_gate as hook
 
@@ -30,7 +29,7 @@ def docs_sync(project: Project = None, url: Url = None, as_json: Json = False) -
     """Send the documents that have changed to the service, and have it forget those that are gone."""
     config = _config(project, url)
     _refuse_if_kept_back(config)
-    with Progress(console=err, transient=True, disable=as_json) as bar:
+    with progress(quiet=as_json) as bar:
         task = bar.add_task("Sending documents", total=None)
         documents, sent, passages = _sync(config, lambda done, wanted: bar.update(task, completed=done, total=wanted))
     kept = [document for document in documents if not document.why]

@@ -1,14 +1,14 @@
 """Commands `bouncer journal …`: the texts that the hook kept."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Column, Table
 
-from app.cli.console import Json, out
+from app.cli.console import Json, out, table_of
 from app.errors import NotFound, Unavailable
 from hooks import store_hygiene_gate as hook
 
@@ -28,7 +28,7 @@ def journal_list(
     if not records:
         out.print("The journal is empty.")
         return
-    table = Table(Column("id", no_wrap=True), "when", "event", "outcome", "reasons", "text", box=None, pad_edge=False)
+    table = table_of("when", "event", "outcome", "reasons", "text")
     for record in records:
         shown = [str(record.get(name, "")) for name in ("id", "at", "event", "outcome")]
         reasons = record.get("reasons")
@@ -62,4 +62,7 @@ def journal_flush(
 
 
 def _journal_records() -> list[dict[str, object]]:
-    return hook.journal_read(hook.load_config(str(Path.cwd())))[::-1]
+    config = hook.load_config(str(Path.cwd()))
+    with suppress(FileNotFoundError), Path(hook.journal_path(config)).open(encoding="utf-8"):
+        pass  # the hook takes a journal that cannot be read for an empty one; a person is told
+    return hook.journal_read(config)[::-1]

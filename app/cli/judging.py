@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 from rich.markup import escape
-from rich.progress import Progress
 
-from app.cli.console import Json, Url, err, out
+from app.cli.console import Json, Url, err, out, progress
 from app.errors import Invalid
 from app.settings import app_version, load_settings
 
@@ -41,7 +40,9 @@ def demo() -> None:
         out.print(f"\n[bold]{scene.title}[/]: {mark}")
         out.print(f"  the agent offers: {escape(scene.text)}", style="dim", soft_wrap=True)
         out.print(f"  the agent reads:  {escape(scene.told)}", soft_wrap=True)
-    out.print("\nNext: `bouncer init` puts the hook into Claude Code, `bouncer serve` starts the service.")
+    out.print(
+        "\nNext: `bouncer init` puts the hook into Claude Code, `bouncer serve` starts the service.", soft_wrap=True
+    )
 
 
 def check(
@@ -101,7 +102,7 @@ def evaluate(
             out=out_folder,
             bars=bars,
         )
-        with Progress(console=err, transient=True, disable=as_json) as bar:
+        with progress(quiet=as_json) as bar:
             task = bar.add_task("Judging", total=None)
             evaluation = command.run(
                 options,
@@ -120,15 +121,17 @@ def evaluate(
 
 
 def _candidate_text(given: str) -> str:
-    if given == "-":
-        return sys.stdin.read()
     try:
+        if given == "-":
+            return sys.stdin.buffer.read().decode("utf-8-sig")
+        if not given:
+            return given  # which would name this folder
         path = Path(given)
         if not path.exists():
             return given
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as exc:
-        raise Invalid(f"{given} is no text file.") from exc
+        raise Invalid(f"{'What came on stdin' if given == '-' else given} is no text in UTF-8.") from exc
     except ValueError:
         return given  # holds what no file name may hold
     except OSError as exc:

@@ -5,13 +5,12 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Protocol, TypeVar
 
-from pydantic import ValidationError
-
 from app import audit_log, keys
 from app.callers import LOCAL
 from app.cli.remote import ask
 from app.db import Database, open_database, utc_now
-from app.errors import ConfigurationError, Unavailable
+from app.errors import ConfigurationError
+from app.logs import configure_logs
 from app.schemas import AuditPage, KeyIn, KeyMade, KeyOut, KeyPage, Model, RotationIn
 from app.settings import Settings
 
@@ -54,6 +53,7 @@ def key_desk(url: str | None, settings: Settings) -> Iterator[KeyDesk]:
     if url:
         yield _There(url)
         return
+    configure_logs("error")  # stdout is the key's
     database = open_database(settings)
     try:
         yield _Here(database, settings)
@@ -117,9 +117,5 @@ class _There:
     def _ask(
         self, kind: type[Answer], method: str, path: str, body: Model | None = None, **query: str | int | None
     ) -> Answer:
-        answer = ask(self._url, method, path, body.model_dump(mode="json") if body else None, **query)
-        try:
-            return kind.model_validate(answer)
-        except ValidationError:
-            # `from None`: the cause repeats what was answered, which may be a key.
-            raise Unavailable(f"What answers at {self._url} is not this version of Memory Bouncer.") from None
+        asked = body.model_dump(mode="json") if body else None
+        return kind.model_validate(ask(self._url, method, path, asked, answers=kind, **query))

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import ValidationError
 from rich.markup import escape
-from rich.table import Column, Table
 
-from app.cli.console import Json, err, out
+from app.cli.console import Json, err, out, table_of
 from app.errors import Conflict, Invalid, NotFound
 from app.schemas import LONGEST_LIFE_DAYS, LONGEST_OVERLAP_HOURS, KeyIn, KeyMade, KeyOut, Role
 from app.settings import load_settings
@@ -52,14 +51,14 @@ def create(
         asked = KeyIn(name=name, role=role, projects=project or None, expires_in_days=days)
     except ValidationError as exc:
         raise Invalid("The name must have 1 to 100 characters, each project's 1 to 512, of at most 200.") from exc
-    with _desk(url) as desk:
+    with desk_at(url) as desk:
         _show_made(desk.create(asked), as_json=as_json)
 
 
 @keys.command("list")
 def list_(url: At = None, as_json: Json = False) -> None:
     """Show all keys, without their secrets."""
-    with _desk(url) as desk:
+    with desk_at(url) as desk:
         known = _all(desk)
     if as_json:
         out.print_json(json.dumps([key.model_dump(mode="json") for key in known]))
@@ -67,9 +66,7 @@ def list_(url: At = None, as_json: Json = False) -> None:
     if not known:
         out.print("There are no keys; a service on this machine is open to whoever sits at it.")
         return
-    table = Table(
-        Column("id", no_wrap=True), "name", "role", "projects", "state", "last used", box=None, pad_edge=False
-    )
+    table = table_of("name", "role", "projects", "state", "last used")
     for key in known:
         projects = "all" if key.projects is None else ", ".join(key.projects)
         used = f"{key.used_at:%Y-%m-%d %H}h" if key.used_at else "never"
@@ -87,15 +84,15 @@ def rotate(
     as_json: Json = False,
 ) -> None:
     """Give a key a new secret and show it, once."""
-    with _desk(url) as desk:
-        _show_made(desk.rotate(_id_of(desk, which), overlap_hours), as_json=as_json)
+    with desk_at(url) as desk:
+        _show_made(desk.rotate(id_of(desk, which), overlap_hours), as_json=as_json)
 
 
 @keys.command("revoke")
 def revoke(which: Which, url: At = None, as_json: Json = False) -> None:
     """Shut a key out, from the next request on and for ever."""
-    with _desk(url) as desk:
-        key = desk.revoke(_id_of(desk, which))
+    with desk_at(url) as desk:
+        key = desk.revoke(id_of(desk, which))
     if as_json:
         out.print_json(key.model_dump_json())
     else:
@@ -109,7 +106,7 @@ def audit_log(
     as_json: Json = False,
 ) -> None:
     """Show who changed what: keys, levels, budgets, decisions, deletions; newest first."""
-    with _desk(url) as desk:
+    with desk_at(url) as desk:
         events = desk.events(before, count).items
     if as_json:
         out.print_json(json.dumps([event.model_dump(mode="json") for event in events]))
@@ -117,15 +114,19 @@ def audit_log(
     if not events:
         out.print("Nothing has been changed.")
         return
-    table = Table(Column("when", no_wrap=True), "who", "what", "on", "before", "after", box=None, pad_edge=False)
     for event in events:
-        values = [json.dumps(given, ensure_ascii=False) if given else "" for given in (event.before, event.after)]
-        cells = (f"{event.at:%Y-%m-%d %H:%M:%S}", event.key_id, event.action, event.subject, *values)
-        table.add_row(*(escape(cell) for cell in cells))
-    out.print(table)
+        out.print(
+            f"{event.at:%Y-%m-%d %H:%M:%S}  {event.key_id}  {event.action}  {event.subject}",
+            markup=False,
+            soft_wrap=True,
+        )
+        for word, given in (("before", event.before), ("after", event.after)):
+            if given:
+                out.print(f"    {word}: {json.dumps(given, ensure_ascii=False)}", markup=False, soft_wrap=True)
 
 
-def _desk(url: str | None) -> "AbstractContextManager[KeyDesk]":
+def desk_at(url: str | None) -> "AbstractContextManager[KeyDesk]":
+    """The desk of a service, or of this machine's database."""
     from app.cli.key_desk import key_desk  # noqa: PLC0415 - loads the database's library
 
     return key_desk(url, load_settings())
@@ -150,7 +151,13 @@ def _all(desk: "KeyDesk") -> list[KeyOut]:
     return known
 
 
-def _id_of(desk: "KeyDesk", which: str) -> str:
+def id_of(desk: "KeyDesk", which: str) -> str:
+    """The id of a key that a person names by its id or, if only one has it, its name.
+
+    Raises:
+        NotFound: there is no such key.
+        Conflict: several have the name.
+    """
     known = _all(desk)
     if any(key.id == which for key in known):
         return which

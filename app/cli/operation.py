@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import Progress
 
-from app.cli.console import Json, err, out
+from app.cli.console import Json, out, progress
 from app.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def reindex(data_dir: DataDir = None, as_json: Json = False) -> None:
     embedder = build_embedder(settings)
     database = open_database(settings)
     try:
-        with Progress(console=err, transient=True, disable=as_json) as bar:
+        with progress(quiet=as_json) as bar:
             task = bar.add_task("Embedding", total=None)
             done = embed_anew(database, embedder, lambda done, total: bar.update(task, completed=done, total=total))
     finally:
@@ -75,12 +74,15 @@ def reindex(data_dir: DataDir = None, as_json: Json = False) -> None:
 
 
 def _settings(data_dir: Path | None) -> Settings:
+    from app.logs import configure_logs  # noqa: PLC0415 - loads slowly
+
+    configure_logs("error")
     settings = load_settings()
     return settings if data_dir is None else settings.model_copy(update={"data_dir": data_dir, "database_url": ""})
 
 
 def _with_progress(what: str, quiet: bool, work: "Callable[[Callable[[int, int], None]], Copied]") -> "Copied":
-    with Progress(console=err, transient=True, disable=quiet) as bar:
+    with progress(quiet=quiet) as bar:
         task = bar.add_task(what, total=None)
         return work(lambda done, total: bar.update(task, completed=done, total=total))
 

@@ -3,15 +3,15 @@
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
-from rich.table import Column, Table
 
-from app.cli.console import Json, Url, Yes, out
+from app.cli.console import Json, Url, Yes, out, table_of
 from app.cli.remote import ask
 from app.errors import Invalid
+from app.schemas import HeldPage, OverridePage, ReviewOut, WithdrawalOut
 
 PAGE = 200
 
@@ -33,14 +33,14 @@ def list_held(
     as_json: Json = False,
 ) -> None:
     """Show the texts that wait for a decision, oldest first."""
-    page = ask(url, "GET", "/v1/queue", project=project, fault=fault, count=count)
+    page = ask(url, "GET", "/v1/queue", answers=HeldPage, project=project, fault=fault, count=count)
     if as_json:
         out.print_json(json.dumps(page))
         return
     if not page["items"]:
         out.print("Nothing is held.")
         return
-    table = Table(Column("id", no_wrap=True), "age", "project", "fault", "tries", "text", box=None, pad_edge=False)
+    table = table_of("age", "project", "fault", "tries", "text")
     for item in page["items"]:
         text = " ".join(item["text"].split())[:60]
         fields = (item["review_id"], _age(item["since"]), item["project"], item["fault"], str(item["tries"]), text)
@@ -54,14 +54,16 @@ def list_held(
 @queue.command("show")
 def show(review: ReviewId, url: Url = None) -> None:
     """Show a review whole, with its text and what was decided about it."""
-    out.print_json(json.dumps(ask(url, "GET", f"/v1/reviews/{_whole(review, url)}")))
+    out.print_json(json.dumps(ask(url, "GET", f"/v1/reviews/{_whole(review, url)}", answers=ReviewOut)))
 
 
 @queue.command("approve")
 def approve(
     review: ReviewId,
     reason: Why,
-    category: Annotated[str | None, typer.Option(help="What it is: STATE, DECISION, RULE, DISCOVERY, QUIRK.")] = None,
+    category: Annotated[
+        Literal["STATE", "DECISION", "RULE", "DISCOVERY", "QUIRK"] | None, typer.Option(help="What it is.")
+    ] = None,
     url: Url = None,
     as_json: Json = False,
 ) -> None:
@@ -97,7 +99,9 @@ def export(
     lines: list[str] = []
     after: str | None = None
     while True:
-        page = ask(url, "GET", "/v1/decisions/overrides", project=project, after=after, count=PAGE)
+        page = ask(
+            url, "GET", "/v1/decisions/overrides", answers=OverridePage, project=project, after=after, count=PAGE
+        )
         lines += [json.dumps(item, ensure_ascii=False) for item in page["items"]]
         if (after := page["next"]) is None:
             break
@@ -122,9 +126,9 @@ def withdraw(
         raise Invalid("Name a --key or a --session.")
     request = {"key_id": key, "session_id": session, "project": project, "reason": reason}
     if not dry_run and not yes:
-        listed = ask(url, "POST", "/v1/withdrawals", {**request, "dry_run": True})
+        listed = ask(url, "POST", "/v1/withdrawals", {**request, "dry_run": True}, answers=WithdrawalOut)
         typer.confirm(f"Withdraw {listed['changed']} memories?", abort=True)
-    done = ask(url, "POST", "/v1/withdrawals", {**request, "dry_run": dry_run})
+    done = ask(url, "POST", "/v1/withdrawals", {**request, "dry_run": dry_run}, answers=WithdrawalOut)
     if as_json:
         out.print_json(json.dumps(done))
         return
@@ -133,8 +137,10 @@ def withdraw(
 
 
 def _decide(review: str, url: str | None, as_json: bool, **decision: str | None) -> None:
+    if not (decision["reason"] or "").strip():
+        raise Invalid("Say why with --reason: it is kept with the decision, and the agent is told.")
     given = {name: value for name, value in decision.items() if value is not None}
-    decided = ask(url, "POST", f"/v1/reviews/{_whole(review, url)}/decision", given)
+    decided = ask(url, "POST", f"/v1/reviews/{_whole(review, url)}/decision", given, answers=ReviewOut)
     if as_json:
         out.print_json(json.dumps(decided))
         return
@@ -160,7 +166,7 @@ def _whole(review: str, url: str | None) -> str:
     """The id that a person may have shortened, as far as it is one of a held text."""
     if len(review) >= len("0" * 32):
         return review
-    items = ask(url, "GET", "/v1/queue", count=PAGE)["items"]
+    items = ask(url, "GET", "/v1/queue", answers=HeldPage, count=PAGE)["items"]
     found = [item["review_id"] for item in items if item["review_id"].startswith(review)]
     if len(found) > 1:
         raise Invalid(f"{len(found)} held texts have an id that begins so; give more of it.")

@@ -13,6 +13,7 @@ from app.cli.budget import dollars, microdollars
 from app.errors import Invalid
 from tests.support.commands import bouncer, complaint
 from tests.support.service import running_service
+from tests.support.team import SECRET
 
 NOWHERE = "http://127.0.0.1:1"
 
@@ -52,9 +53,19 @@ def test_budgets_are_set_listed_and_removed_on_the_database_of_this_machine(tmp_
     text = bouncer("budget", "list", **here)
     assert "$5.00" in text.stdout
     assert "project github.com/acme/app, day" in text.stdout
-    assert "bouncer budget list" in bouncer("budget", "remove", "--key", "k", **here).stderr
+    assert "bouncer budget list" in bouncer("budget", "remove", "--project", "k", **here).stderr
     shown("remove", **here)
     assert [item["scope"] for item in shown("list", **here)["items"]] == ["project"]
+
+
+def test_a_keys_budget_is_for_a_key_that_there_is_by_id_or_name(tmp_path: Path) -> None:
+    here = {"MEMORY_BOUNCER_DATA_DIR": str(tmp_path), "MEMORY_BOUNCER_SECRET": SECRET}
+    made = json.loads(bouncer("keys", "create", "--name", "ben", "--role", "admin", "--json", **here).stdout)["details"]
+    assert shown("set", "5", "--key", "ben", **here)["subject"] == made["id"]
+    assert shown("set", "6", "--key", made["id"], **here)["limit_microdollars"] == 6_000_000
+    assert "no key ban" in complaint(bouncer("budget", "set", "5", "--key", "ban", **here))
+    shown("remove", "--key", "ben", **here)
+    assert shown("list", **here)["items"] == []
 
 
 def test_the_settings_budget_is_listed_and_cannot_be_removed(tmp_path: Path) -> None:
@@ -66,9 +77,9 @@ def test_the_settings_budget_is_listed_and_cannot_be_removed(tmp_path: Path) -> 
 def test_a_service_that_is_named_is_asked(tmp_path: Path) -> None:
     with running_service(tmp_path / "service") as service:
         there = {"MEMORY_BOUNCER_URL": service.url, "MEMORY_BOUNCER_DATA_DIR": str(tmp_path / "not-here")}
-        shown("set", "1", "--key", "k1", "--period", "total", **there)
-        assert [item["subject"] for item in service.get("/v1/budgets")["items"]] == ["k1"]
-        shown("remove", "--key", "k1", "--period", "total", **there)
+        shown("set", "1", "--project", "p1", "--period", "total", **there)
+        assert [item["subject"] for item in service.get("/v1/budgets")["items"]] == ["p1"]
+        shown("remove", "--project", "p1", "--period", "total", **there)
         assert service.get("/v1/budgets")["items"] == []
     assert not (tmp_path / "not-here").exists()
 

@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from app.settings import app_version
 from tests.support.commands import SECONDS, bouncer, complaint
 from tests.support.memories import MIGRATIONS
 from tests.support.pipelines import GOOD, SLOP
+from tests.support.scripted_service import scripted_service
 from tests.support.service import Service, running_service
 
 
@@ -47,8 +49,65 @@ def test_json_has_the_whole_answer() -> None:
     assert (answer["verdict"], answer["reviews"][0]["text"]) == ("approve", GOOD[2])
 
 
-def test_an_empty_text_is_a_mistake() -> None:
-    assert "no text" in complaint(bouncer("check", "  "))
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_text_is_a_mistake(text: str) -> None:
+    assert "no text" in complaint(bouncer("check", text))
+
+
+def test_what_is_no_text_is_a_mistake(tmp_path: Path) -> None:
+    file = tmp_path / "picture"
+    file.write_bytes(b"\x89PNG\xff")
+    assert "no text" in complaint(bouncer("check", str(file)))
+    for encoding in ("utf-8:strict", "utf-8:surrogateescape"):
+        with file.open("rb") as stream:
+            done = subprocess.run(
+                [sys.executable, "-m", "app", "check", "-"],
+                stdin=stream,
+                env={**os.environ, "PYTHONIOENCODING": encoding},
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+                check=False,
+            )
+        assert "stdin is no text" in complaint(done)
+
+
+def test_a_projects_name_that_is_too_long_is_named() -> None:
+    assert "project's name" in complaint(bouncer("check", GOOD[0], "--project", "p" * 600))
+
+
+def test_a_terminal_that_knows_ascii_only_gets_all_the_same_what_it_can_show() -> None:
+    done = bouncer("doctor", "--no-client", PYTHONIOENCODING="ascii")
+    assert "\\u2713 Python:" in done.stdout
+    assert done.stderr == ""
+
+
+def test_an_interrupt_while_the_program_loads_ends_it_quietly() -> None:
+    program = (
+        "import sys; from importlib.abc import MetaPathFinder\n"
+        "class Interrupt(MetaPathFinder):\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'app.cli': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "from app.__main__ import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("command", [("queue", "list"), ("budget", "list"), ("keys", "list"), ("audit-log",)])
+@pytest.mark.parametrize("body", ['{"status": "fine"}', "[]", "<html>hello</html>"])
+def test_another_program_at_the_services_address_is_told_from_it(command: tuple[str, ...], body: str) -> None:
+    with scripted_service() as other:
+        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        other.raw = (head + body).encode()
+        assert "is not this version of Memory Bouncer" in complaint(bouncer(*command, MEMORY_BOUNCER_URL=other.url))
+
+
+def test_a_file_that_cannot_be_written_is_named_with_its_place(tmp_path: Path) -> None:
+    labelled = tmp_path / "mine.jsonl"
+    labelled.write_text('{"id": "a", "text": "b", "category": "NONE", "verdict": "reject"}\n', encoding="utf-8")
+    assert f"{labelled}: " in complaint(bouncer("eval", str(labelled), "--out", str(labelled)))
 
 
 def test_a_running_service_is_asked(tmp_path: Path) -> None:
@@ -157,6 +216,20 @@ class TestJournal:
             assert service.get("/v1/reviews")["items"][0]["text"] == MIGRATIONS
         finally:
             service.stop()
+
+    def test_half_a_surrogate_pair_hides_no_record(self, url: str) -> None:
+        shown = bouncer("journal", "list", MEMORY_BOUNCER_URL=url).stdout
+        (file,) = Path(os.environ["XDG_STATE_HOME"]).rglob("journal.jsonl")
+        file.write_text(file.read_text(encoding="utf-8").replace(SLOP[:8], "\\ud800" + SLOP[:8]), encoding="utf-8")
+        done = bouncer("journal", "list", MEMORY_BOUNCER_URL=url)
+        assert (done.returncode, "\\ud800" in done.stdout) == (0, True)
+        assert "\\ud800" not in shown
+
+    def test_a_journal_that_cannot_be_read_is_named_and_not_called_empty(self, url: str) -> None:
+        (file,) = Path(os.environ["XDG_STATE_HOME"]).rglob("journal.jsonl")
+        file.unlink()
+        file.mkdir()
+        assert str(file) in complaint(bouncer("journal", "list", MEMORY_BOUNCER_URL=url))
 
     def test_an_unknown_record_is_named(self) -> None:
         assert "no record xyz" in complaint(bouncer("journal", "show", "xyz"))

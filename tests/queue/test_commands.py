@@ -97,6 +97,7 @@ def test_mistakes_are_one_line(service: httpx.Client) -> None:
     assert "turned away" in complaint(
         bouncer("queue", "rewrite", review_id, "--reason", "x", "--text", "too short", **url)
     )
+    assert "--reason" in complaint(bouncer("queue", "reject", review_id, "--reason", " ", **url))
     assert "--key or a --session" in complaint(bouncer("withdraw", **url))
     assert "nothing to write" in complaint(bouncer("queue", "export", "x.jsonl", **url))
     assert "bouncer serve" in complaint(bouncer("queue", "list", MEMORY_BOUNCER_URL="http://127.0.0.1:9"))
