@@ -178,7 +178,9 @@ class Database:
                 "it was made by a newer one: upgrade."
             ) from exc
         except DBAPIError as exc:
-            raise ConfigurationError(f"Cannot open the database {self.shown_url}: {exc.orig}") from exc
+            raise ConfigurationError(
+                f"Cannot open the database {self.shown_url}: {exc.orig}. {self._kind.if_it_does_not_open}"
+            ) from exc
         if before != after:
             log.info("database.migrated", before=before, after=after)
 

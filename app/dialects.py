@@ -21,6 +21,8 @@ class DatabaseKind(Protocol):
     """Execution options of what changes the schema."""
     reading: dict[str, Any]
     """Execution options under which a transaction sees one snapshot."""
+    if_it_does_not_open: str
+    """What to look at then."""
 
     def open(self, url: URL, patience: float) -> Engine:
         """An engine whose waits for a lock or a connection end after ``patience`` seconds; nothing is connected yet.
@@ -42,6 +44,10 @@ class Sqlite:
     one_writer = True
     migrating: dict[str, Any] = {"checks_references": False}  # noqa: RUF012
     reading: dict[str, Any] = {}  # noqa: RUF012 - the interface has it; every transaction sees a snapshot
+    if_it_does_not_open = (
+        "It has to be a file of SQLite's, in a folder, both of which you may write to;"
+        " MEMORY_BOUNCER_DATA_DIR or MEMORY_BOUNCER_DATABASE_URL names another."
+    )
 
     def open(self, url: URL, patience: float) -> Engine:
         """An engine on the file, whose folder is made for its owner alone."""
@@ -103,6 +109,9 @@ class Postgresql:
     one_writer = False
     migrating: dict[str, Any] = {}  # noqa: RUF012
     reading: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}  # noqa: RUF012
+    if_it_does_not_open = (
+        "See that the server runs, and that MEMORY_BOUNCER_DATABASE_URL names it, and a user it knows."
+    )
 
     def open(self, url: URL, patience: float) -> Engine:
         """An engine on the server."""
