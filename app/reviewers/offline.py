@@ -57,7 +57,14 @@ class OfflineReviewer:
         suspicious = may_attack and not facts.addresses_reader
         alike = _alike(brief, offered)
         sure = not may_attack and self._is_sure(
-            facts, brief, lasting=lasting, slop=slop, standing=found["standing"], likeness=likeness, alike=alike
+            facts,
+            brief,
+            offered,
+            lasting=lasting,
+            slop=slop,
+            standing=found["standing"],
+            likeness=likeness,
+            alike=alike,
         )
         return Judgement(
             reviewer="offline",
@@ -72,6 +79,7 @@ class OfflineReviewer:
         self,
         facts: Facts,
         brief: Brief,
+        offered: Side,
         *,
         lasting: bool,
         slop: float,
@@ -81,11 +89,11 @@ class OfflineReviewer:
     ) -> bool:
         """Whether a decision of this kind, with this confidence, nearly always agreed with the label."""
         if facts.duplicate_of is not None:
+            twin = next(n for n in brief.neighbours if n.label == facts.duplicate_of)
             # An unconfirmed twin refuses nobody, so the text would be approved after all.
-            confirmed = all(
-                n.status is not EntryStatus.UNCONFIRMED for n in brief.neighbours if n.label == facts.duplicate_of
-            )
-            return confirmed and cascade.reached(self._cascade.duplicate, likeness)
+            confirmed = twin.status is not EntryStatus.UNCONFIRMED
+            turned = Comparison(pairs.side(twin.text), offered).turned
+            return confirmed and not turned and cascade.reached(self._cascade.duplicate, likeness)
         if alike is not None or facts.restates is not None or facts.category is Category.STATE:
             return False
         if lasting:

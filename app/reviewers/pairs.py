@@ -2,8 +2,8 @@
 
 Likeness alone cannot tell: "port 5432" and "port 5433" are nearer to each other than most rewordings. So the exact
 comparison looks at which words differ once spelling, fillers and templates are put aside (`app.reviewers.spelling`):
-another number, version or name, a negation more or less, a word in the place of another, or two that changed places,
-forbid it. What may differ, and how far, the score weighs.
+another number, version or name, a negation more or less, a small word that turns the sense (`app.reviewers.contrasts`),
+a word in the place of another, or two that changed places, forbid it. What may differ, and how far, the score weighs.
 """
 
 import re
@@ -16,7 +16,7 @@ from math import log
 
 import numpy as np
 
-from app.reviewers import pieces, spelling
+from app.reviewers import contrasts, pieces, spelling
 from app.reviewers.pieces import Floats, Ids
 from app.reviewers.spelling import NEGATION
 from app.words import words
@@ -26,7 +26,7 @@ LONGEST_TEXT = 1500
 SIDES_KEPT = 4096  # a few kilobytes each
 WORDS_KEPT = 16_384
 NEAR = 0.5
-NEARLY_ALL, ALL_BUT = 0.6, 0.75
+HALF, NEARLY_ALL, ALL_BUT = 0.5, 0.6, 0.75
 TURNED_OVERLAP = 0.4
 NAMES_OVERLAP = 0.5
 AKIN = 0.35
@@ -118,6 +118,11 @@ class Side:
         return bool(_CONDITION.search(self.text))
 
     @cached_property
+    def senses(self) -> frozenset[str]:
+        """The senses of its small words."""
+        return contrasts.senses(self.text[:LONGEST_TEXT])
+
+    @cached_property
     def changes(self) -> int:
         """How many words say that something is no longer as it was."""
         return len(_CHANGE.findall(self.text))
@@ -155,8 +160,13 @@ class Comparison:
 
     @cached_property
     def equal(self) -> bool:
-        """Whether both say the same words in the same order."""
-        return bool(self.stored.core) and self.stored.core == self.offered.core
+        """Whether both say the same words in the same order, and no small word turns them."""
+        return bool(self.stored.core) and self.stored.core == self.offered.core and not self.turned
+
+    @cached_property
+    def turned(self) -> bool:
+        """Whether one has a small word that turns what the other says."""
+        return contrasts.turned(self.stored.senses, self.offered.senses)
 
     @cached_property
     def _unmatched(self) -> tuple[list[str], list[str], dict[str, str]]:
@@ -259,8 +269,13 @@ class Comparison:
         one_negates = bool(stored.counted[NEGATION]) != bool(offered.counted[NEGATION])
         if least > TURNED_OVERLAP and (one_negates or stored.conditional != offered.conditional):
             return True
+        if self.turned and (most > HALF or (least > TURNED_OVERLAP and self._opposed())):
+            return True
         moved = least > ALL_BUT and self.displaced > (1 if self.lost and self.added else 0)
         return moved or (most > NEARLY_ALL and (self.negations > 0 or self._replaced()))
+
+    def _opposed(self) -> bool:
+        return contrasts.opposed(self.stored.senses, self.offered.senses)
 
     def _replaced(self) -> bool:
         """Whether a word stands in the place of another one: the only one that differs, or of another meaning."""
