@@ -109,9 +109,7 @@ class Postgresql:
     one_writer = False
     migrating: dict[str, Any] = {}  # noqa: RUF012
     reading: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}  # noqa: RUF012
-    if_it_does_not_open = (
-        "See that the server runs, and that MEMORY_BOUNCER_DATABASE_URL names it, and a user it knows."
-    )
+    if_it_does_not_open = "See that the server runs, and that MEMORY_BOUNCER_DATABASE_URL names it and a user of it."
 
     def open(self, url: URL, patience: float) -> Engine:
         """An engine on the server."""

@@ -232,7 +232,7 @@ def test_a_server_that_is_away_is_told_at_start_without_the_password(tmp_path: P
 
 
 def test_a_file_that_cannot_be_opened_is_told_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="Cannot open the database .* MEMORY_BOUNCER_DATA_DIR"):
+    with pytest.raises(ConfigurationError, match=r"Cannot open the database .* MEMORY_BOUNCER_DATA_DIR"):
         Database(f"sqlite:///{tmp_path}").migrate()
 
 
