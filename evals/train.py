@@ -204,7 +204,9 @@ class Texts:
                 weights[:, column], bias[column] = fit.coef_[row], fit.intercept_[row]
 
         judged = training[self.judged[training]]
-        telling = self.telling(seen, judged)
+        # The words that tell the kinds apart are those of slop too: there they only blur what is certain.
+        unmoved = np.append([name[0] not in features.MOODS for name in model.index], np.ones(seen.shape[1] - width))
+        telling = self.telling(seen, judged) * unmoved
         told = regression(3.0).fit(
             seen[judged].multiply(telling).tocsr(), self.slop[judged], sample_weight=self.weight[judged]
         )
@@ -216,7 +218,7 @@ class Texts:
         )
         weights[:, ATTACK], bias[ATTACK] = hostile.coef_[0], hostile.intercept_[0]
         either = training[(self.state | (self.slop & self.judged))[training]]
-        standing = regression(0.5).fit(seen[either], self.state[either])
+        standing = regression(0.5).fit(seen[either].multiply(unmoved).tocsr(), self.state[either])
         weights[:, STANDING], bias[STANDING] = standing.coef_[0], standing.intercept_[0]
         lasting = training[self.lasting[training]]
         kinds = regression(0.5, tolerance=5e-4).fit(seen[lasting], self.kinds[lasting])

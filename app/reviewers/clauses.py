@@ -12,6 +12,7 @@ from itertools import combinations, pairwise
 from math import ceil
 
 from app.reviewers import cues, disguises
+from app.reviewers.lexicon import plain
 
 # Blocks of features, and how much each weighs: fields, fields that meet, fields of mentioned words, words, pairs of
 # words, the first word, its fields, and what is odd about the whole text or the way the clause was hidden.
@@ -120,18 +121,19 @@ def count(clause: str, odd: Iterable[str] = (), marks: Sequence[Mark] = _MARKS) 
         marks: those that may stand in the clause.
     """
     mentions: list[str] = _MENTIONED.findall(clause)
-    said = cues.plain(_MENTIONED.sub(" … ", clause) if mentions else clause)
+    said = plain(_MENTIONED.sub(" … ", clause) if mentions else clause)
     words: list[str] = _WORD.findall(said)
-    fields = set(cues.fields_within(said)).union(*map(cues.fields_of, words))
+    lexicon = cues.lexicon()
+    fields = set(lexicon.fields_within(said)).union(*map(lexicon.fields_of, words))
     aims = sorted(fields | {f"m_{name}" for name, mark in marks if mark.search(clause)})
     found = ["1" + aim for aim in aims]
     found += [f"2{a}×{b}" for a, b in combinations(aims, 2)]
     for mention in mentions:
-        found += ["q" + field for word in _WORD.findall(cues.plain(mention)) for field in sorted(cues.fields_of(word))]
+        found += ["q" + field for word in _WORD.findall(plain(mention)) for field in sorted(lexicon.fields_of(word))]
     found += ["w" + word for word in words]
     found += [f"p{a} {b}" for a, b in pairwise(words)]
     if words:
         found.append("s" + words[0])
-        found += ["S" + field for field in sorted(cues.fields_of(words[0]))]
+        found += ["S" + field for field in sorted(lexicon.fields_of(words[0]))]
     found += ["x" + name for name in odd]
     return Counter(found)

@@ -1,13 +1,12 @@
 """Words of a few fields of meaning, in the languages that memories are written in: who is addressed, what is aimed at.
 
 A field alone says nothing (a good rule speaks of secrets, checks and users too); which fields meet in one clause does.
-Words ending in ``*`` stand for all that begin so. Scripts without spaces are searched for the words as they stand.
+They are written as `Lexicon` reads them.
 """
 
-import re
-import unicodedata
-from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
+
+from app.reviewers.lexicon import Lexicon
 
 FIELDS: dict[str, str] = {
     "reader": """
@@ -289,45 +288,9 @@ FIELDS: dict[str, str] = {
         ため から ので 因为 否则 所以 때문 아니면 므로
     """,
 }
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_LONGEST_STEM = 14
-
-
-def plain(text: str) -> str:
-    """The text in lower case and without accents, as the words of the fields are compared."""
-    if text.isascii():
-        return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return unicodedata.normalize("NFC", "".join(c for c in decomposed if not unicodedata.combining(c)))
-
-
-@lru_cache(maxsize=20_000)
-def fields_of(word: str) -> frozenset[str]:
-    """The fields of a word that `plain` has folded."""
-    exact, stems, _ = _tables()
-    found = exact.get(word, frozenset())
-    for length in range(2, min(len(word), _LONGEST_STEM) + 1):
-        if (more := stems.get(word[:length])) is not None:
-            found |= more
-    return found
-
-
-def fields_within(text: str) -> Iterator[str]:
-    """The fields of the words that occur anywhere in a text of a script without spaces."""
-    if _UNSPACED.search(text):
-        for word, fields in _tables()[2].items():
-            if word in text:
-                yield from fields
 
 
 @cache
-def _tables() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-    exact: dict[str, frozenset[str]] = {}
-    stems: dict[str, frozenset[str]] = {}
-    unspaced: dict[str, frozenset[str]] = {}
-    for field, listed in FIELDS.items():
-        for written in listed.split():
-            word = plain(written.rstrip("*"))
-            table = unspaced if _UNSPACED.search(word) else stems if written.endswith("*") else exact
-            table[word] = table.get(word, frozenset()) | {field}
-    return exact, stems, unspaced
+def lexicon() -> Lexicon:
+    """The fields, by their words."""
+    return Lexicon(FIELDS)

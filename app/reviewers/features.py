@@ -16,12 +16,15 @@ from math import log1p
 import numpy as np
 import numpy.typing as npt
 
+from app.reviewers import moods
 from app.reviewers.pieces import Floats, Ids, Pieces
 from app.words import words
 
 # Blocks of features, and how much each weighs against the others: runs of characters within words, words, pairs of
-# words, runs within the first words, the last words, the very first word, the skeleton, and groups of word pieces.
-BLOCKS = {"c": 1.4, "w": 1.0, "p": 0.9, "f": 0.7, "l": 0.5, "s": 0.35, "k": 1.0, "g": 0.7}
+# words, runs within the first words, the last words, the very first word, the skeleton, groups of word pieces, and
+# the three of `moods`.
+BLOCKS = {"c": 1.4, "w": 1.0, "p": 0.9, "f": 0.7, "l": 0.5, "s": 0.35, "k": 1.0, "g": 0.7, "m": 0.7, "n": 0.7, "o": 0.7}
+MOODS = frozenset("mno")
 FIRST_WORDS = 5
 LAST_WORDS = 6
 SHORTEST_GRAM, LONGEST_GRAM = 2, 5
@@ -148,6 +151,7 @@ def count(wording: Wording, known: Known) -> Counter[str]:
     found += ["k" + run for run in _skeleton_runs([_shape(token, known) for token in tokens(wording)])]
     if len(known.groups):
         found += ["g" + run for run in _group_runs([str(group) for group in known.groups[wording.ids].tolist()])]
+    found += moods.of(wording.text)
     return Counter(found)
 
 
