@@ -48,6 +48,7 @@ _CONDITION = re.compile(
 )
 # A language that writes every noun with a capital.
 _GERMAN = re.compile(r"\b(?:der|die|das|den|dem|und|nicht|ist|wird|werden|eine?|im|auf)\b")
+_LETTER = re.compile(r"[^\W\d_]")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+(?:[.!?](?=\w)[^.!?。！？\n]*)*[.!?。！？]*")
 # Words by which a text says that something is no longer as it was.
 _CHANGE = re.compile(
@@ -351,8 +352,8 @@ MEASURES = 32
 
 
 def windows(passage: str) -> Iterator[str]:
-    """Each sentence of a passage and each two that follow each other, as exact parts of it."""
-    spans = [match.span() for match in _SENTENCE.finditer(passage) if match.group().strip()]
+    """Each sentence of a passage and each two that follow each other, as exact parts of it, unless they say nothing."""
+    spans = [match.span() for match in _SENTENCE.finditer(passage) if _LETTER.search(match.group())]
     for place, (start, end) in enumerate(spans):
         yield passage[start:end].strip()
         if place + 1 < len(spans):

@@ -28,6 +28,7 @@ _BOUNDARY = re.compile(
 _UNSPACED_NUMERALS = dict(zip("一二三四五六七八九十两両", (*range(1, 11), 2, 2), strict=True))
 _UNSPACED_NUMERAL = re.compile("[一二两両三四五六七八九十]")
 _GROUPS_OF_THOUSANDS = re.compile(r"(?<=\d)[,\u2009\u202f\u00a0'’](?=\d{3}(?!\d))|(?<=\d) (?=000(?!\d))")
+_HALF_OF_DAY = re.compile(r"(?<=\d)\s?([ap])\.\s?m\b\.?", re.IGNORECASE)
 _PER_CENT = re.compile(r"\b(?:per cent|por ciento|pour cent|per cento)\b|(?<=\d)\s?(?:％|%)", re.IGNORECASE)
 _NEGATIONS = re.compile(
     r"\b(?:neither\b[^.;\n]{1,60}?\bnor|"
@@ -80,7 +81,7 @@ def untemplated(text: str) -> str:
 def said(text: str) -> Saying:
     """What a text says, spelling aside."""
     shown = text.lower() if text.isupper() else text
-    plain = _PER_CENT.sub("%", _GROUPS_OF_THOUSANDS.sub("", untemplated(shown)))
+    plain = _PER_CENT.sub("%", _GROUPS_OF_THOUSANDS.sub("", untemplated(_HALF_OF_DAY.sub(r" \1m", shown))))
     marked = _BOUNDARY.sub(_BREAK, _LETTER_NAME.sub(r"#\1 ", _NEGATIONS.sub(f" {NEGATION} ", plain)))
     stems: list[str] = []
     written: list[str] = []
@@ -129,7 +130,7 @@ def _append(stems: list[str], written: list[str], stem: str, word: str) -> None:
 
 def _amount(amount: re.Match[str]) -> list[tuple[str, str]]:
     number, attached = amount.group(1).replace(",", "."), amount.group(2)
-    base = spellings.UNITS.get(attached.casefold())
+    base = spellings.MILLION if attached == "M" else spellings.UNITS.get(attached.casefold())
     return [(_quantity(number, base), f"#{number}") if base else (f"#{number}{attached.casefold()}",) * 2]
 
 

@@ -60,6 +60,19 @@ ABBREVIATIONS = {
         "command cmd cmds", "context ctx", "value val vals", "error err errs",
         "dependency dep deps", "library lib libs",
         "people folks", "instead rather", "each every per", "during while",
+        "whole entire entirely wholly", "otherwise else", "someone somebody", "everyone everybody", "until till",
+        "start starts started starting begin begins began begun beginning", "forever permanently",
+        "remove removes removed removing delete deletes deleted deleting", "several multiple",
+        "show shows showed shown showing display displays displayed displaying", "big large", "fast quick quickly",
+        "use uses used using utilise utilises utilize utilizes employ employs", "enough sufficient", "via through",
+        "need needs needed require requires required", "allow allows allowed permit permits permitted",
+        "choose chooses chose chosen pick picks picked select selects selected", "although though",
+        "keep keeps kept keeping retain retains retained", "write writes wrote written writing", "run ran running runs",
+        "lose loses lost losing", "break breaks broke broken breaking", "send sends sent sending",
+        "build builds built building", "take takes took taken", "get gets got", "make makes made making",
+        "find finds found finding", "hold holds held holding", "give gives gave given", "come comes came coming",
+        "first 1st erste ersten erster", "third 3rd", "erlaubt zulassig",
+        "verwenden nutzen benutzen verwendet nutzt benutzt",
     )
     for long, *shorts in (line.split(),)
     for short in shorts
@@ -154,3 +167,5 @@ UNITS = {
     for units, factor in factors.items()
     for unit in units.split()
 }
+# A capital that is no metre.
+MILLION = ("", 1e6)
