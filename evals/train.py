@@ -48,7 +48,7 @@ FALSE_STATES = 0.01
 STATES_MISSED = 0.01
 # The fields of meaning were written by readers of these attacks and benign texts, so that even held-out scores flatter.
 BENIGN_REJECTED, GOOD_REJECTED = 0.006, 0.001
-BENIGN_HELD, GOOD_HELD = 0.100, 0.020
+BENIGN_HELD, GOOD_HELD = 0.100, 0.010
 FALSE_DUPLICATES, FALSE_MINED = 0.005, 0.002
 FALSE_RESTATEMENTS, FALSE_HARD_RESTATEMENTS = 0.005, 0.0
 SURE = 30.0
@@ -463,7 +463,11 @@ def restatements(cases: Sequence[Labelled], weights: linear.Floats) -> tuple[Num
             compared = Comparison(stored, offered)
             if compared.equal:
                 best = SURE
-            elif stored.meaning @ offered.meaning >= offline.LEAST_COSINE and not compared.differ:
+            elif (
+                stored.meaning @ offered.meaning >= offline.LEAST_COSINE
+                and not compared.differ
+                and not compared.adds_clause
+            ):
                 best = max(best, compared.score(weights))
         restates = case.facts.restates is not None or Reason.RESTATES_DOCUMENT in case.reasons
         scores.append(best)

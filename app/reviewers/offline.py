@@ -125,8 +125,12 @@ class OfflineReviewer:
         """The words of a passage that already say all that the candidate says, if some surely do."""
         best: tuple[float, Restatement] | None = None
         for passage, quote in _quotes(brief.passages):
-            likeness = self._likeness(pairs.side(quote), offered)
-            if likeness >= self._models.thresholds["restatement"] and (best is None or likeness > best[0]):
+            stored = pairs.side(quote)
+            likeness = self._likeness(stored, offered)
+            if likeness < self._models.thresholds["restatement"] or (best is not None and likeness <= best[0]):
+                continue
+            # What a passage lacks may be the one thing worth keeping: an exception, a case, a cause.
+            if likeness == 1 or not Comparison(stored, offered).adds_clause:
                 best = likeness, Restatement(passage=passage.label, quote=quote)
         return best[1] if best else None
 

@@ -291,6 +291,18 @@ class Comparison:
         added = set(self.added)
         return any(near < AKIN for stem, near in zip(stems, self.nearest[1], strict=True) if stem in added)
 
+    @cached_property
+    def adds_clause(self) -> bool:
+        """Whether a clause after the first of the offered text is new by half of its words or more."""
+        added = set(self.added)
+        stems = self.offered.core
+        starts = sorted({*self.offered.said.begins, len(stems)})
+        return any(
+            2 * sum(stem in added for stem in stems[start:end]) >= end - start
+            for start, end in pairwise(starts)
+            if start
+        )
+
     def measures(self) -> Floats:
         """Their likeness in numbers, each about 0 to 1, for the weights of the model."""
         stored, offered = self.stored, self.offered

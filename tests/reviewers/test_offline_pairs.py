@@ -164,6 +164,21 @@ def test_a_text_that_a_passage_holds_restates_it_by_exact_words(reviewer: Offlin
     assert (facts.restates.passage, facts.restates.quote) == ("P1", offered)
 
 
+@pytest.mark.parametrize(
+    "extra", [", critical medicines first.", "; backups ignore it.", " — except on holidays.", ", logs by checksum."]
+)
+def test_a_clause_that_a_passage_lacks_is_restated_by_nothing(reviewer: OfflineReviewer, extra: str) -> None:
+    text = "A document without a schema is skipped with a note, not an error."
+    offered = text.removesuffix(".") + extra
+    facts = reviewer.judge(brief(offered, neighbours=(), passages=(passage(text=text),))).facts
+    assert facts is not None
+    assert facts.restates is None
+
+
+def test_marks_between_sentences_are_no_words_to_restate() -> None:
+    assert list(pairs.windows("/... Rules follow.")) == ["Rules follow."]
+
+
 @settings(max_examples=60, deadline=None)
 @given(text=st.text(max_size=300))
 def test_windows_are_exact_parts_of_the_passage(text: str) -> None:
