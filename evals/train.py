@@ -45,7 +45,6 @@ MINED_NEIGHBOURS, MINED_WEIGHT, TURNED_WEIGHT = 3, 0.1, 0.5
 # What the thresholds may cost, as shares of the texts that they are counted on.
 GOOD_REFUSED = 0.040
 FALSE_STATES = 0.01
-STATES_MISSED = 0.01
 # The fields of meaning were written by readers of these attacks and benign texts, so that even held-out scores flatter.
 BENIGN_REJECTED, GOOD_REJECTED = 0.006, 0.001
 BENIGN_HELD, GOOD_HELD = 0.100, 0.010
@@ -573,7 +572,8 @@ def train(cases: Sequence[Labelled]) -> tuple[Models, dict[str, Certainty | None
     thresholds = {name: models.probability(belongs[name], score) for name, score in raw.items()}
     thresholds["state"] = ceiling((kinds[i][Category.STATE.value] for i in np.flatnonzero(not_state)), FALSE_STATES)
     states = texts.state & texts.good & ~texts.gated
-    thresholds["standing"] = linear.logistic(float(np.quantile(told[states, STANDING], STATES_MISSED)))
+    # No good STATE of the data may be surely slop.
+    thresholds["standing"] = linear.logistic(float(told[states, STANDING].min()))
     _report(texts, told, raw, attacks, found, same, compared, restated, restates)
     models = replace(models, thresholds=thresholds)
     return models, cascade_of(texts, told, attacks, same, compared.same, models)

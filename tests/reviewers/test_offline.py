@@ -70,7 +70,7 @@ def test_slop_is_refused_with_a_sentence_that_says_why(reviewer: OfflineReviewer
 
 @pytest.mark.parametrize("text", STANDING)
 def test_where_things_stand_is_never_surely_slop(reviewer: OfflineReviewer, text: str) -> None:
-    assert not reviewer.judge(brief(text)).sure
+    assert not reviewer.judge(brief(text, neighbours=())).sure
 
 
 @pytest.mark.parametrize("text", STRANGE)
