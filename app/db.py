@@ -195,6 +195,11 @@ class Database:
         return self.engine.dialect.name
 
     @property
+    def one_writer(self) -> bool:
+        """Whether it lets one writer in at a time, so that the others wait."""
+        return self._kind.one_writer
+
+    @property
     def shown_url(self) -> str:
         """The URL without its password."""
         return self.engine.url.render_as_string(hide_password=True)

@@ -29,6 +29,11 @@ _PASS = (
     .order_by(DECISION.c.id.desc())
     .limit(1)
 )
+_HASHES_PASSED = select(DECISION.c.pass_hash).where(
+    DECISION.c.project_id == bindparam("project_id"),
+    DECISION.c.pass_hash.in_(bindparam("text_hashes", expanding=True)),
+    DECISION.c.pass_hash.is_not(None),
+)
 _SPEND = (
     update(DECISION)
     .where(
@@ -90,6 +95,11 @@ def open_pass(session: Session, project_id: str, text_hash: str, told_after: dat
     parameters = {"project_id": project_id, "text_hash": text_hash, "told_after": told_after}
     facts = session.execute(_PASS, parameters).scalar()
     return Facts.model_validate(facts) if facts is not None else None
+
+
+def with_pass(session: Session, project_id: str, text_hashes: Sequence[str]) -> set[str]:
+    """Those of the hashes whose text was decided to be stored, whether it still may be or not."""
+    return set(session.execute(_HASHES_PASSED, {"project_id": project_id, "text_hashes": text_hashes}).scalars())
 
 
 def spend_pass(session: Session, project_id: str, text_hash: str, now: datetime) -> None:

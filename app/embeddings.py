@@ -20,6 +20,10 @@ from app.ranking import best
 threadpool_limits(limits=1, user_api="blas")
 
 
+# So many rows of a matrix stay in a processor's own cache while several vectors are compared with them.
+PORTION = 512
+
+
 class Embedder(Protocol):
     """Turns texts into unit vectors (number × dimension)."""
 
@@ -174,14 +178,25 @@ class Matrix:
 
     def nearest(self, vector: Vector, count: int) -> list[tuple[str, float]]:
         """The nearest ids with their cosine similarities, best first."""
+        return self.nearest_of_each(vector[None], count)[0]
+
+    def nearest_of_each(self, vectors: Vector, count: int) -> list[list[tuple[str, float]]]:
+        """The same of several vectors, in less time: a portion of the matrix is read once for all of them."""
         ids = self._ids
         size = len(ids)
         if size == 0 or count == 0:
-            return []
-        scores = self._rows[:size] @ vector
+            return [[] for _ in vectors]
         # Free rows score 0; asking for that many more keeps them from crowding out the rest.
         wanted = min(size, count + len(self._free))
-        return [(item, float(scores[row])) for row in best(scores, wanted) if (item := ids[row]) is not None][:count]
+        scores = np.empty((len(vectors), size), dtype=np.float32)
+        for start in range(0, size, PORTION):
+            end = min(start + PORTION, size)
+            for vector, scores_of_one in zip(vectors, scores, strict=True):
+                np.dot(self._rows[start:end], vector, out=scores_of_one[start:end])
+        return [
+            [(item, float(of_one[row])) for row in best(of_one, wanted) if (item := ids[row]) is not None][:count]
+            for of_one in scores
+        ]
 
     def _new_row(self) -> int:
         row = len(self._ids)

@@ -31,6 +31,11 @@ _TWINS = select(
     ENTRY.c.text_hash == bindparam("text_hash"),
     text("status IN ('pending', 'stored', 'unconfirmed')"),
 )
+_HASHES_OF_TWINS = select(ENTRY.c.text_hash).where(
+    ENTRY.c.project_id == bindparam("project_id"),
+    ENTRY.c.text_hash.in_(bindparam("text_hashes", expanding=True)),
+    text("status IN ('pending', 'stored', 'unconfirmed')"),
+)
 _ADD = insert(ENTRY)
 # By the expiry alone, which few entries have: an index on the project would lead through all of its entries.
 _LATE_ENTRIES = select(Entry).where(ENTRY.c.expires_at < bindparam("now"))
@@ -84,6 +89,11 @@ def twin(session: Session, project_id: str, text_hash: str) -> Twin | None:
     return Twin(EntryRef(**named), row["key_id"], row["session_id"], row["unreviewed"])
 
 
+def with_twin(session: Session, project_id: str, text_hashes: Sequence[str]) -> set[str]:
+    """Those of the hashes whose text, normalised, is an entry's that is live or was never confirmed."""
+    return set(session.execute(_HASHES_OF_TWINS, {"project_id": project_id, "text_hashes": text_hashes}).scalars())
+
+
 def live_state(session: Session, project_id: str) -> Entry | None:
     """The project's one STATE entry that is stored or on its way, if there is one."""
     return session.execute(
@@ -122,9 +132,16 @@ def rival(session: Session, caller: Caller, entry_id: str, session_id: str) -> E
 
 def add(session: Session, project_id: str, proposal: Proposal, now: datetime) -> tuple[str, int]:
     """Make a pending entry; its id, and the project's revision that it makes."""
-    entry_id, revision = new_id(), next_revision(session, project_id)
-    session.execute(
-        _ADD,
+    return add_all(session, project_id, [proposal], now)[0]
+
+
+def add_all(session: Session, project_id: str, proposals: Sequence[Proposal], now: datetime) -> list[tuple[str, int]]:
+    """Make pending entries in their order; the id of each, and the project's revision that it makes."""
+    if not proposals:
+        return []
+    first = next_revision(session, project_id, len(proposals)) - len(proposals) + 1
+    made = [(new_id(), revision) for revision in range(first, first + len(proposals))]
+    rows = [
         {
             "id": entry_id,
             "project_id": project_id,
@@ -144,9 +161,11 @@ def add(session: Session, project_id: str, proposal: Proposal, now: datetime) ->
             "created_at": now,
             "updated_at": now,
             "expires_at": proposal.expires_at,
-        },
-    )
-    return entry_id, revision
+        }
+        for proposal, (entry_id, revision) in zip(proposals, made, strict=True)
+    ]
+    session.execute(_ADD, rows)
+    return made
 
 
 def add_stored(

@@ -7,7 +7,7 @@ have changed meanwhile, decides, and makes the entries.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -27,10 +27,12 @@ from app.in_flight import InFlight
 from app.index import Index
 from app.metrics import Metrics
 from app.models import LOCAL_KEY, Call, Entry
-from app.neighbours import Indexed
+from app.neighbours import Indexed, Newcomer, Vicinity
 from app.projects import ProjectRow
 from app.reviewers import Reviewer
 from app.reviewers.offline import OfflineReviewer
+from app.reviews import SentBack
+from app.rounds import Answer, Asked, Rounds
 from app.schemas import (
     AtCap,
     Brief,
@@ -59,6 +61,8 @@ from app.words import overlap
 
 MARGIN_SECONDS = 0.5
 LEASE_SECONDS = 30.0
+# In a project with fewer changes, nearly every new entry is a neighbour of the next one.
+FEWEST_IN_COMPANY = 1_000
 POLL_SECONDS = 0.05
 MODEL_CALLS_AT_ONCE = 8
 # A timeout of a caller with less time than this says nothing about the model's service.
@@ -103,6 +107,9 @@ class Pipeline:
         self._model = model
         self._now = now
         self._lapsed = datetime.min.replace(tzinfo=UTC)
+        # Who waits for the one writer may as well be judged in company; with a model, one waits for that.
+        in_rounds = model is None and database.one_writer and self.index.neighbourhood.sees_many
+        self._rounds = Rounds(self._round) if in_rounds else None
 
     async def review(self, caller: Caller, request: ReviewRequest) -> CallOut:
         """Judge a call; the same call again gets the same answer, at no further cost.
@@ -120,7 +127,7 @@ class Pipeline:
         give_up = asyncio.get_running_loop().time() + request.deadline_seconds
         while True:
             try:
-                answer = await asyncio.to_thread(self._without_model, caller, request)
+                answer = await self._ask_without_model(caller, request)
                 if isinstance(answer, Case):
                     answer = await self._with_model(answer, give_up)
             except IntegrityError:
@@ -130,6 +137,11 @@ class Pipeline:
             if asyncio.get_running_loop().time() >= give_up:
                 raise Unavailable("This call is still being judged; ask again with the same tool_call_id.")
             await asyncio.sleep(POLL_SECONDS)
+
+    async def _ask_without_model(self, caller: Caller, request: ReviewRequest) -> CallOut | Case | None:
+        if self._rounds is not None:
+            return await self._rounds.ask(caller, request)
+        return await asyncio.to_thread(self._without_model, caller, request)
 
     async def close(self) -> None:
         """Close the model's and the database's connections."""
@@ -218,6 +230,119 @@ class Pipeline:
         self._tell(answer.reviews, dry_run=request.dry_run)
         return answer
 
+    # --- several calls in one transaction ---------------------------------------------------------------------------
+
+    def _round(self, asked: Sequence[Asked]) -> list[Answer | Exception]:
+        """The answer to each call, or the exception that it ended in; those that do not go together come one by one."""
+        self._let_lapse(self._now())
+        together = self._in_company([one.request for one in asked], asked[0].caller) if len(asked) > 1 else {}
+        answers: list[Answer | Exception] = []
+        for one in asked:
+            answer: Answer | Exception = together.get(one.request.session_id)
+            if isinstance(answer, CallOut):
+                one.context.run(self._tell, answer.reviews)
+            else:
+                try:
+                    answer = one.context.run(self._at_once, one.caller, one.request, self._now())
+                except Exception as exc:  # noqa: BLE001 - whoever asked gets it
+                    answer = exc
+            answers.append(answer)
+        return answers
+
+    def _in_company(self, requests: list[ReviewRequest], caller: Caller) -> dict[str, CallOut]:
+        """Answers by session; none at all if one of the calls fails, so that it fails alone.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        simple = [request for request in requests if _is_simple(request)]
+        try:
+            with self._database.write() as session:
+                project = projects.locked(session, caller, requests[0].project, self._now())
+                if project.revision < FEWEST_IN_COMPANY:
+                    return {}
+                cases = self._look_around_all(session, project, caller, simple)
+                for case, _ in cases:
+                    self._judge_offline(case)
+                return self._write_all_down(session, project, cases)
+        except Unavailable:
+            raise
+        except Exception:
+            log.warning("round.failed", exc_info=True)
+            return {}
+
+    def _look_around_all(
+        self, session: Session, project: ProjectRow, caller: Caller, requests: list[ReviewRequest]
+    ) -> list[tuple[Case, Vicinity]]:
+        """What `_look_around` finds, of the calls about whose texts nothing is known yet."""
+        level = project.level or self._settings.level
+        if level is not Level.OFFLINE:
+            return []
+        known = reviews.known_calls(session, caller, requests)
+        new = [request for request in requests if (request.session_id, request.tool_call_id) not in known]
+        drafts = [(request, draft) for request in new for draft in self._drafts(request) if not draft.gate]
+        hashes = [draft.text_hash for _, draft in drafts]
+        met = entries.with_twin(session, project.id, hashes) | decisions.with_pass(session, project.id, hashes)
+        drafts = [(request, draft) for request, draft in drafts if draft.text_hash not in met]
+        if not drafts:
+            return []
+        sent_back = reviews.sent_back_of_each(
+            session, caller, [request.session_id for request, _ in drafts], project.id
+        )
+        shortlists = self.index.neighbourhood.shortlists(
+            session, project, [(draft.text, draft.vector) for _, draft in drafts], self._settings.neighbours
+        )
+        cases: list[tuple[Case, Vicinity]] = []
+        for (request, draft), (near, vicinity) in zip(drafts, shortlists, strict=True):
+            case = Case(caller, request, new_id(), level, [draft], self._now(), revision=project.revision)
+            passages = self.index.documents.shortlist(session, project, draft.vector, self._settings.passages)
+            draft.brief = draft.brief.model_copy(update={"neighbours": near, "passages": passages})
+            if not can_update(request.store):
+                case.told = sent_back[request.session_id].told
+            self._recall(draft, sent_back[request.session_id])
+            cases.append((case, vicinity))
+        return cases
+
+    def _write_all_down(
+        self, session: Session, project: ProjectRow, cases: list[tuple[Case, Vicinity]]
+    ) -> dict[str, CallOut]:
+        """Decide in order, and write down what none of the entries that are made before it could have changed."""
+        now = self._now()
+        decided: list[tuple[Case, Draft, Outcome, reviews.Row]] = []
+        proposed: list[tuple[Draft, reviews.Row, entries.Proposal]] = []
+        newcomers: list[Newcomer] = []
+        taken: set[str] = set()
+        for case, vicinity in cases:
+            (draft,) = case.drafts
+            if draft.text_hash in taken or any(vicinity.would_take(newcomer) for newcomer in newcomers):
+                continue
+            (outcome,) = self._decide_all(session, project, case)
+            if outcome.supersedes is not None:
+                continue
+            (row,) = reviews.undecided(case, project.id)
+            decided.append((case, draft, outcome, row))
+            if outcome.decision.verdict is Verdict.APPROVE and (proposal := self._proposal(case, draft, row, now)):
+                proposed.append((draft, row, proposal))
+                newcomers.append(Newcomer.of(draft.text, draft.vector))
+                taken.add(draft.text_hash)
+                if proposal.category is Category.STATE:
+                    break  # which all others would meet
+        if not decided:
+            return {}
+        reviews.add_calls(session, [case for case, _, _, _ in decided], project.id)
+        made = entries.add_all(session, project.id, [proposal for _, _, proposal in proposed], now)
+        indexed: list[Indexed] = []
+        for (draft, row, _), (entry_id, revision) in zip(proposed, made, strict=True):
+            row["entry_id"] = entry_id
+            indexed.append(Indexed(entry_id, draft.text, draft.vector, revision))
+        self.index.neighbourhood.add_all(session, project.id, indexed)
+        for case, draft, outcome, row in decided:
+            self._settle(case, draft, outcome, row, now)
+        rows = [row for _, _, _, row in decided]
+        reviews.add(session, rows)
+        reviews.wait(session, rows, now)
+        return {row["session_id"]: _answer([row], project.name, replayed=False) for row in rows}
+
     async def _with_model(self, case: Case, give_up: float) -> CallOut | None:
         calls = sum(draft.undecided for draft in case.drafts)
         callers = (f"key {case.caller.key_id}", f"project {case.request.project}")
@@ -288,8 +413,7 @@ class Pipeline:
                 if draft.gate:
                     continue
                 self._meet_neighbours(session, project, case, draft)
-                if not draft.passed and self._is_worn_out(draft, sent_back.refused):
-                    draft.judgement = Judgement(reviewer="gate", facts=None, fault=Fault.REPEATED_REFUSALS)
+                self._recall(draft, sent_back)
         if level is Level.MODEL:
             self._plan_model(session, case)
         return case
@@ -322,6 +446,11 @@ class Pipeline:
             session, project, draft.vector, self._settings.passages, leave_out=edited
         )
         draft.brief = draft.brief.model_copy(update={"neighbours": near, "passages": passages})
+
+    def _recall(self, draft: Draft, sent_back: SentBack) -> None:
+        """Hold for a person what the session has rephrased too often."""
+        if not draft.passed and self._is_worn_out(draft, sent_back.refused):
+            draft.judgement = Judgement(reviewer="gate", facts=None, fault=Fault.REPEATED_REFUSALS)
 
     def _is_worn_out(self, draft: Draft, refused: list[str]) -> bool:
         """Whether near-same texts were refused so often in this session that only a person should decide on another.
@@ -386,16 +515,8 @@ class Pipeline:
                 if reviews.find_call(session, case.caller, case.request) is not None:
                     return False
                 project = projects.ensure(session, case.caller, case.request.project, now)
-                reviews.add_call(
-                    session,
-                    case.caller,
-                    case.request,
-                    case.call_id,
-                    project.id,
-                    created_at=case.created_at,
-                    open_until=open_until,
-                )
-                reviews.add(session, self._undecided(project, case))
+                reviews.add_calls(session, [case], project.id, open_until)
+                reviews.add(session, reviews.undecided(case, project.id))
                 case.reservation = budget.reserve(
                     session,
                     self.budget_setting,
@@ -478,8 +599,8 @@ class Pipeline:
         if case.opened:
             rows = reviews.of_call(session, case.call_id)
         else:
-            reviews.add_call(session, case.caller, case.request, case.call_id, project.id, created_at=case.created_at)
-            rows = self._undecided(project, case)
+            reviews.add_calls(session, [case], project.id)
+            rows = reviews.undecided(case, project.id)
         outcomes = self._decide_all(session, project, case)
         # What a person decided while the model was thinking stands, and counts for the call like any other verdict.
         open_ = [
@@ -533,12 +654,6 @@ class Pipeline:
             with self._database.write() as session:
                 projects.lock(session, project_id)
                 entries.expire(session, project_id, now)
-
-    @staticmethod
-    def _undecided(project: ProjectRow, case: Case) -> list[reviews.Row]:
-        return reviews.undecided(
-            case.caller, case.request, case.call_id, project.id, case.level, case.drafts, case.created_at
-        )
 
     @staticmethod
     def _settle(case: Case, draft: Draft, outcome: Outcome, row: reviews.Row, now: datetime) -> None:
@@ -663,22 +778,9 @@ class Pipeline:
         row: reviews.Row,
         now: datetime,
     ) -> Outcome:
-        facts = draft.judgement.facts if draft.judgement else None
-        if facts is None:
-            return outcome  # nobody judged, at level `gate` or at the cap: nothing is indexed before it is stored
-        proposal = entries.Proposal(
-            category=facts.category,
-            text=draft.text,
-            text_hash=draft.text_hash,
-            store=case.request.store,
-            key=draft.brief.key,
-            store_id=draft.candidate.store_id,
-            review_id=row["id"],
-            key_id=case.caller.key_id,
-            session_id=case.request.session_id,
-            agent=case.request.agent,
-            expires_at=now + timedelta(minutes=self._settings.pending_minutes),
-        )
+        proposal = self._proposal(case, draft, row, now)
+        if proposal is None:
+            return outcome
         if outcome.supersedes is not None:
             older = session.get_one(Entry, outcome.supersedes)
             entries.propose_version(session, older, proposal, now)
@@ -695,12 +797,39 @@ class Pipeline:
             self.index.neighbourhood.add(session, project.id, made)
         return outcome
 
+    def _proposal(self, case: Case, draft: Draft, row: reviews.Row, now: datetime) -> entries.Proposal | None:
+        """The entry that an approved text becomes; None where nobody judged, at level `gate` or at the cap.
+
+        Nothing of that kind is indexed before it is stored.
+        """
+        facts = draft.judgement.facts if draft.judgement else None
+        if facts is None:
+            return None
+        return entries.Proposal(
+            category=facts.category,
+            text=draft.text,
+            text_hash=draft.text_hash,
+            store=case.request.store,
+            key=draft.brief.key,
+            store_id=draft.candidate.store_id,
+            review_id=row["id"],
+            key_id=case.caller.key_id,
+            session_id=case.request.session_id,
+            agent=case.request.agent,
+            expires_at=now + timedelta(minutes=self._settings.pending_minutes),
+        )
+
     @staticmethod
     def _repeated(session: Session, call: reviews.KnownCall) -> CallOut | None:
         if call.open:
             return None
         rows = reviews.of_call(session, call.id)
         return _answer(rows, projects.name_of(session, call.project_id), replayed=True)
+
+
+def _is_simple(request: ReviewRequest) -> bool:
+    """Whether a call only writes one text, as nearly all do."""
+    return request.operation is Operation.WRITE and len(request.candidates) == 1 and not request.dry_run
 
 
 def _answer(rows: list[reviews.Row], project: str, *, replayed: bool) -> CallOut:

@@ -43,7 +43,7 @@ _ID_LOCKED = select(PROJECT.c.id).where(PROJECT.c.id == bindparam("project_id"))
 _COUNT_CHANGE = (
     update(PROJECT)
     .where(PROJECT.c.id == bindparam("project_id"))
-    .values(revision=PROJECT.c.revision + 1)
+    .values(revision=PROJECT.c.revision + bindparam("changes"))
     .returning(PROJECT.c.revision)
 )
 _COUNT_DOCUMENTS_CHANGE = (
@@ -132,9 +132,9 @@ def count_change_of_all(session: Session) -> None:
     )
 
 
-def next_revision(session: Session, project_id: str) -> int:
-    """Count a change to the project's entries; the new revision."""
-    revision: int = session.execute(_COUNT_CHANGE, {"project_id": project_id}).scalar_one()
+def next_revision(session: Session, project_id: str, changes: int = 1) -> int:
+    """Count a change to the project's entries, or several; the new revision."""
+    revision: int = session.execute(_COUNT_CHANGE, {"project_id": project_id, "changes": changes}).scalar_one()
     return revision
 
 

@@ -9,17 +9,17 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Select, bindparam, insert, select, text, update
+from sqlalchemy import Select, bindparam, func, insert, select, text, update
 from sqlalchemy.engine import RowMapping
 from sqlmodel import Session, col
 
 from app import decisions, held, messages, policy
 from app.callers import Caller
-from app.cases import Draft, Outcome
+from app.cases import Case, Outcome
 from app.db import new_id
 from app.errors import Conflict, NotFound
 from app.models import CALL, PROJECT, REVIEW, Call, Project, Review
-from app.schemas import DecisionOut, Facts, Fault, Judgement, Level, ReviewOut, ReviewRequest, Shortcut, Usage, Verdict
+from app.schemas import DecisionOut, Facts, Fault, Judgement, ReviewOut, ReviewRequest, Shortcut, Usage, Verdict
 
 # A review as its columns; written and read without objects between, since every review passes here.
 Row = dict[str, Any]
@@ -50,6 +50,11 @@ _THE_CALL = select(CALL.c.id, CALL.c.project_id, CALL.c.request_hash, CALL.c.ope
     CALL.c.session_id == bindparam("session_id"),
     CALL.c.tool_call_id == bindparam("tool_call_id"),
 )
+_KNOWN_CALLS = select(CALL.c.session_id, CALL.c.tool_call_id).where(
+    CALL.c.key_id == bindparam("key_id"),
+    CALL.c.session_id.in_(bindparam("session_ids", expanding=True)),
+    CALL.c.tool_call_id.in_(bindparam("tool_call_ids", expanding=True)),
+)
 _ADD_CALL = insert(CALL)
 _ADD = insert(REVIEW)
 _DECIDE = update(REVIEW).where(REVIEW.c.id == bindparam("review_id"))
@@ -64,6 +69,25 @@ _SENT_BACK = (
     )
     .order_by(REVIEW.c.id.desc())
     .limit(MOST_SENT_BACK)
+)
+_NUMBERED = (
+    select(
+        REVIEW.c.session_id,
+        REVIEW.c.verdict,
+        REVIEW.c.entry_id,
+        REVIEW.c.text,
+        func.row_number().over(partition_by=REVIEW.c.session_id, order_by=REVIEW.c.id.desc()).label("place"),
+    )
+    .where(
+        REVIEW.c.session_id.in_(bindparam("session_ids", expanding=True)),
+        REVIEW.c.key_id == bindparam("key_id"),
+        text("verdict IN ('update', 'rewrite', 'reject')"),
+        REVIEW.c.project_id == bindparam("project_id"),
+    )
+    .subquery()
+)
+_SENT_BACK_OF_EACH = select(_NUMBERED.c.session_id, _NUMBERED.c.verdict, _NUMBERED.c.entry_id, _NUMBERED.c.text).where(
+    _NUMBERED.c.place <= MOST_SENT_BACK
 )
 _DECIDED_REVIEWS: Select[Any] = (
     select(REVIEW, PROJECT.c.name.label("project_name"))
@@ -109,54 +133,49 @@ def find_call(session: Session, caller: Caller, request: ReviewRequest) -> Known
     return KnownCall(row.id, row.project_id, open=row.open_until is not None)
 
 
-def add_call(
-    session: Session,
-    caller: Caller,
-    request: ReviewRequest,
-    call_id: str,
-    project_id: str,
-    *,
-    created_at: datetime,
-    open_until: datetime | None = None,
-) -> None:
-    """Write a call down.
+def known_calls(session: Session, caller: Caller, requests: Sequence[ReviewRequest]) -> set[tuple[str, str]]:
+    """Session and tool call ids of the caller's own calls that some of these requests repeat."""
+    asked = {
+        "key_id": caller.key_id,
+        "session_ids": [request.session_id for request in requests],
+        "tool_call_ids": [request.tool_call_id for request in requests],
+    }
+    return {(row[0], row[1]) for row in session.execute(_KNOWN_CALLS, asked)}
+
+
+def add_calls(session: Session, cases: Sequence[Case], project_id: str, open_until: datetime | None = None) -> None:
+    """Write calls down.
 
     Raises:
-        IntegrityError: it was written by another request meanwhile.
+        IntegrityError: one was written by another request meanwhile.
     """
-    session.execute(
-        _ADD_CALL,
+    rows = [
         {
-            "id": call_id,
+            "id": case.call_id,
             "project_id": project_id,
-            "key_id": caller.key_id,
-            "session_id": request.session_id,
-            "tool_call_id": request.tool_call_id,
-            "request_hash": request_hash(request),
-            "dry_run": request.dry_run,
+            "key_id": case.caller.key_id,
+            "session_id": case.request.session_id,
+            "tool_call_id": case.request.tool_call_id,
+            "request_hash": request_hash(case.request),
+            "dry_run": case.request.dry_run,
             "open_until": open_until,
-            "created_at": created_at,
-        },
-    )
+            "created_at": case.created_at,
+        }
+        for case in cases
+    ]
+    session.execute(_ADD_CALL, rows)
 
 
-def undecided(
-    caller: Caller,
-    request: ReviewRequest,
-    call_id: str,
-    project_id: str,
-    level: Level,
-    drafts: list[Draft],
-    created_at: datetime,
-) -> list[Row]:
+def undecided(case: Case, project_id: str) -> list[Row]:
     """The reviews of a call's texts before anything is decided, in their order."""
+    request = case.request
     return [
         {
             **_BLANK,
             "id": new_id(),
-            "call_id": call_id,
+            "call_id": case.call_id,
             "project_id": project_id,
-            "key_id": caller.key_id,
+            "key_id": case.caller.key_id,
             "session_id": request.session_id,
             "tool_call_id": request.tool_call_id,
             "position": position,
@@ -171,10 +190,10 @@ def undecided(
             "text_hash": draft.text_hash,
             "hygiene_read": request.hygiene_read,
             "reminder": request.reminder,
-            "level": level.value,
-            "created_at": created_at,
+            "level": case.level.value,
+            "created_at": case.created_at,
         }
-        for position, draft in enumerate(drafts)
+        for position, draft in enumerate(case.drafts)
     ]
 
 
@@ -293,9 +312,22 @@ def cached(session: Session, cache_key: str) -> Judgement | None:
 
 def sent_back(session: Session, caller: Caller, session_id: str, project_id: str) -> SentBack:
     """What this session of the caller's was last sent back with."""
-    rows = session.execute(
-        _SENT_BACK, {"key_id": caller.key_id, "session_id": session_id, "project_id": project_id}
-    ).all()
+    asked = {"key_id": caller.key_id, "session_id": session_id, "project_id": project_id}
+    return _sent_back(session.execute(_SENT_BACK, asked).all())
+
+
+def sent_back_of_each(
+    session: Session, caller: Caller, session_ids: Sequence[str], project_id: str
+) -> dict[str, SentBack]:
+    """The same of several sessions."""
+    asked = {"key_id": caller.key_id, "session_ids": session_ids, "project_id": project_id}
+    rows: dict[str, list[Sequence[Any]]] = {session_id: [] for session_id in session_ids}
+    for session_id, *row in session.execute(_SENT_BACK_OF_EACH, asked):
+        rows[session_id].append(row)
+    return {session_id: _sent_back(some) for session_id, some in rows.items()}
+
+
+def _sent_back(rows: Sequence[Sequence[Any]]) -> SentBack:
     return SentBack(
         told=frozenset(entry_id for verdict, entry_id, _ in rows if verdict == Verdict.UPDATE and entry_id is not None),
         refused=[text for verdict, _, text in rows if verdict != Verdict.UPDATE],

@@ -14,12 +14,12 @@ from app.db import Database, Vector
 from app.embeddings import Embedder
 from app.models import ENTRY, ENTRY_VECTOR, LIVE_STATE, STAGED_VECTOR
 from app.neighbours import in_postgres
-from app.neighbours.in_memory import InMemory
+from app.neighbours.in_memory import InMemory, Newcomer, Vicinity
 from app.neighbours.search import Indexed, Search
 from app.projects import ProjectRow
-from app.schemas import Brief, Category, Neighbour
+from app.schemas import Brief, Category, EntryStatus, Neighbour
 
-__all__ = ["Indexed", "Neighbourhood", "open_neighbourhood", "use_staged_vectors"]
+__all__ = ["Indexed", "Neighbourhood", "Newcomer", "Vicinity", "open_neighbourhood", "use_staged_vectors"]
 
 RELATED_SIMILARITY = 0.6
 
@@ -105,7 +105,28 @@ class Neighbourhood:
         listed = [item for item in chosen if item in rows]
         listed += [item for item in rows if item not in chosen and item not in leave_out]  # the STATE
         similarities = self._search.similarities(session, project, listed, vector)
-        return tuple(_neighbour(f"E{place}", rows[item], similarities) for place, item in enumerate(listed, start=1))
+        return _labelled(listed, rows, similarities)
+
+    @property
+    def sees_many(self) -> bool:
+        """Whether it finds the neighbours of several candidates at once in less time than one after another."""
+        return isinstance(self._search, InMemory)
+
+    def shortlists(
+        self, session: Session, project: ProjectRow, asked: Sequence[tuple[str, Vector]], count: int
+    ) -> list[tuple[tuple[Neighbour, ...], Vicinity]]:
+        """The shortlists of several candidates, given by text and vector; each with what it would take to change it."""
+        assert isinstance(self._search, InMemory)  # noqa: S101 - see `sees_many`
+        found = self._search.vicinities(session, project, asked, count)
+        chosen = [_interleave([item for item, _ in near.by_vector], near.by_words.ids)[:count] for near in found]
+        rows = self._rows(session, project.id, sorted({item for items in chosen for item in items}))
+        state = [item for item, row in rows.items() if _is_live_state(row)]
+        shortlists: list[tuple[tuple[Neighbour, ...], Vicinity]] = []
+        for items, near in zip(chosen, found, strict=True):
+            listed = list(dict.fromkeys([*(item for item in items if item in rows), *state]))
+            similarities = self._search.similarities(session, project, listed, near.vector)
+            shortlists.append((_labelled(listed, rows, similarities), near))
+        return shortlists
 
     def rankings(
         self, session: Session, project: ProjectRow, text: str, vector: Vector, count: int
@@ -155,7 +176,12 @@ class Neighbourhood:
 
     def add(self, session: Session, project_id: str, entry: Indexed) -> None:
         """Index an entry's text; within the transaction that writes it, as the change that made its revision."""
-        self._search.add(session, project_id, entry)
+        self._search.add(session, project_id, [entry])
+
+    def add_all(self, session: Session, project_id: str, entries: Sequence[Indexed]) -> None:
+        """Index texts of entries in the order of their revisions; within the transaction that writes them."""
+        if entries:
+            self._search.add(session, project_id, entries)
 
     def replace(self, session: Session, entry_id: str, text: str, vector: Vector) -> None:
         """Index an entry's newer text; within the transaction that writes it."""
@@ -165,6 +191,16 @@ class Neighbourhood:
         """The chosen entries that are there, and the project's STATE, by their ids."""
         rows = session.execute(_STATE_AND_CHOSEN, {"project_id": project_id, "ids": ids})
         return {row[0]: row for row in rows}
+
+
+def _labelled(
+    listed: Sequence[str], rows: Mapping[str, Sequence[Any]], similarities: Mapping[str, float]
+) -> tuple[Neighbour, ...]:
+    return tuple(_neighbour(f"E{place}", rows[item], similarities) for place, item in enumerate(listed, start=1))
+
+
+def _is_live_state(row: Sequence[Any]) -> bool:
+    return row[1] == Category.STATE and row[6] in (EntryStatus.PENDING, EntryStatus.STORED)
 
 
 def _neighbour(label: str, row: Sequence[Any], similarities: Mapping[str, float]) -> Neighbour:

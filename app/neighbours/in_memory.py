@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from sqlalchemy import bindparam, insert, select, update
 from sqlmodel import Session
 
@@ -15,7 +16,7 @@ from app.db import Vector, after_commit
 from app.embeddings import Embedder, Matrix
 from app.models import ENTRY, ENTRY_VECTOR
 from app.neighbours.search import VISIBLE, Indexed
-from app.neighbours.word_index import WordIndex
+from app.neighbours.word_index import Ranked, WordIndex
 from app.projects import ProjectRow
 from app.words import runs
 
@@ -32,6 +33,19 @@ _ADD_VECTOR = insert(ENTRY_VECTOR)
 _REPLACE_VECTOR = update(ENTRY_VECTOR).where(ENTRY_VECTOR.c.entry_id == bindparam("of_entry"))
 
 
+@dataclass(frozen=True)
+class Newcomer:
+    """A text that is about to be an entry, by its vector and its different words."""
+
+    vector: Vector
+    words: set[str]
+
+    @classmethod
+    def of(cls, text: str, vector: Vector) -> "Newcomer":
+        """The newcomer with this text and unit vector."""
+        return cls(vector, set(runs(text)))
+
+
 @dataclass
 class _ProjectIndex:
     matrix: Matrix
@@ -43,6 +57,22 @@ class _ProjectIndex:
         """Add an entry, or replace it."""
         self.matrix.put(entry_id, vector)
         self.words.put(entry_id, runs(text))
+
+
+@dataclass(frozen=True)
+class Vicinity:
+    """What is nearest to a candidate by vector and by words; ``full`` if there were as many as asked for by vector."""
+
+    vector: Vector
+    by_vector: list[tuple[str, float]]
+    by_words: Ranked
+    full: bool
+
+    def would_take(self, newcomer: Newcomer) -> bool:
+        """Whether a further entry, were it there, would be near enough to be among them."""
+        if not self.full or float(newcomer.vector @ self.vector) >= self.by_vector[-1][1]:
+            return True
+        return self.by_words.would_take(newcomer.words)
 
 
 class InMemory:
@@ -68,11 +98,22 @@ class InMemory:
         matrix = self._refreshed(session, project).matrix
         return {item: matrix.similarity(item, vector) for item in ids}
 
-    def add(self, session: Session, project_id: str, entry: Indexed) -> None:
-        """Index an entry, as the change that made its revision."""
+    def vicinities(
+        self, session: Session, project: ProjectRow, asked: Sequence[tuple[str, Vector]], count: int
+    ) -> list[Vicinity]:
+        """What is nearest to each of several candidates, given by text and vector."""
+        index = self._refreshed(session, project)
+        near = index.matrix.nearest_of_each(np.array([vector for _, vector in asked]), count)
+        return [
+            Vicinity(vector, by_vector, index.words.ranked(runs(text), count), full=len(by_vector) == count)
+            for (text, vector), by_vector in zip(asked, near, strict=True)
+        ]
+
+    def add(self, session: Session, project_id: str, entries: Sequence[Indexed]) -> None:
+        """Index entries, as the changes that made their revisions."""
         space.confirm(session, self._embedder)
-        session.execute(_ADD_VECTOR, {"entry_id": entry.id, "vector": entry.vector})
-        after_commit(session, lambda: self._take_in(project_id, entry))
+        session.execute(_ADD_VECTOR, [{"entry_id": entry.id, "vector": entry.vector} for entry in entries])
+        after_commit(session, lambda: self._take_in(project_id, entries))
 
     def replace(self, session: Session, entry_id: str, text: str, vector: Vector) -> None:  # noqa: ARG002
         """Index an entry's newer text, which is read again since its revision has changed."""
@@ -98,13 +139,14 @@ class InMemory:
             index.revision = max(index.revision, project.revision)
         return index
 
-    def _take_in(self, project_id: str, entry: Indexed) -> None:
+    def _take_in(self, project_id: str, entries: Sequence[Indexed]) -> None:
         """Spare the next look the reading of what this process has just written, if nothing else changed meanwhile."""
         index = self._index(project_id)
         with index.lock:
-            if index.revision == entry.revision - 1:
-                index.put(entry.id, entry.text, entry.vector)
-                index.revision = entry.revision
+            for entry in entries:
+                if index.revision == entry.revision - 1:
+                    index.put(entry.id, entry.text, entry.vector)
+                    index.revision = entry.revision
 
     def _index(self, project_id: str) -> _ProjectIndex:
         with self._lock:

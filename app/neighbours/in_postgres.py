@@ -157,10 +157,10 @@ class InPostgres:
         rows = session.execute(_SIMILARITIES, {"ids": list(ids), "vector": _written(vector)})
         return {row[0]: row[1] for row in rows}
 
-    def add(self, session: Session, project_id: str, entry: Indexed) -> None:
-        """Index an entry."""
+    def add(self, session: Session, project_id: str, entries: Sequence[Indexed]) -> None:
+        """Index entries."""
         space.confirm(session, self._embedder)
-        _put(session, [(entry.id, project_id, entry.text, entry.vector)])
+        _put(session, [(entry.id, project_id, entry.text, entry.vector) for entry in entries])
 
     def replace(self, session: Session, entry_id: str, text: str, vector: Vector) -> None:
         """Index an entry's newer text."""

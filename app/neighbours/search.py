@@ -46,8 +46,8 @@ class Search(Protocol):
         """Cosine similarity of each of these entries to a unit vector; those that are not visible may be missing."""
         ...
 
-    def add(self, session: Session, project_id: str, entry: Indexed) -> None:
-        """Index an entry; within the transaction that writes it, under the project's lock."""
+    def add(self, session: Session, project_id: str, entries: Sequence[Indexed]) -> None:
+        """Index entries in the order of their revisions; within the transaction that writes them, under its lock."""
         ...
 
     def replace(self, session: Session, entry_id: str, text: str, vector: Vector) -> None:

@@ -2,8 +2,10 @@
 
 import threading
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import log
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,23 @@ from app.ranking import best
 # The rarest words of a question are looked up until so many places have been read: what "the" finds tells nothing.
 MOST_PLACES = 100_000
 FEWEST_FORGOTTEN = 1_000
+# A text that is added makes its words a little less rare, and the rest a little rarer.
+MARGIN = 0.02
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Ids of texts, best first; the least of their scores, 0 where there is room for more; what scores go by."""
+
+    ids: list[str]
+    least: float
+    rarities: Mapping[str, float]
+    mean: float
+
+    def would_take(self, words: set[str]) -> bool:
+        """Whether a further text of these different words would be among them, or nearly."""
+        score = sum(self.rarities[word] for word in words & self.rarities.keys())
+        return score > 0 and score / _length_weight(len(words), self.mean) >= self.least * (1 - MARGIN)
 
 
 class WordIndex:
@@ -53,35 +72,45 @@ class WordIndex:
 
     def nearest(self, words: Iterable[str], count: int) -> list[str]:
         """Ids of the texts that share the rarest words, best first; none that shares no word."""
-        with self._lock:
-            scores = self._scores(set(words))
-            ids = self._ids
-        return [item for place in best(scores, count) if scores[place] > 0 and (item := ids[place]) is not None]
+        return self.ranked(words, count).ids
 
-    def _scores(self, words: set[str]) -> npt.NDArray[np.float64]:
-        """Score of the text at each place; 0 for those that are gone."""
-        # Nothing of these may be kept: what is looked at cannot grow.
+    def ranked(self, words: Iterable[str], count: int) -> "Ranked":
+        """The same, with what it takes to be among them."""
+        different = set(words)
+        with self._lock:
+            known = len(self._place_of)
+            mean = max(float(np.sum(self._sizes)) / max(known, 1), 1.0)
+            rarities, scores = self._scores(different, mean)
+            new = [word for word in different if word not in self._places]
+            ids = self._ids
+        places = [place for place in best(scores, count) if scores[place] > 0]
+        found = [item for place in places if (item := ids[place]) is not None]
+        # What no text has yet is the rarest.
+        rarities |= dict.fromkeys(new, log(1 + 2 * (known + 0.5)))
+        return Ranked(found, float(scores[places[-1]]) if len(places) == count > 0 else 0.0, rarities, mean)
+
+    def _scores(self, words: set[str], mean: float) -> tuple[dict[str, float], npt.NDArray[np.float64]]:
+        """How rare each word is that tells something, and the score of the text at each place; 0 where it is gone."""
+        # Nothing that looks at these may be kept: what is looked at cannot grow.
         sizes = np.frombuffer(self._sizes, dtype=np.float32)
         scores = np.zeros(len(sizes))
+        rarities: dict[str, float] = {}
         known = len(self._place_of)
         there = sizes > 0 if known < len(sizes) else None
         read = 0
-        for found in sorted((places for word in words if (places := self._places.get(word))), key=len):
-            read += len(found)
-            if read > MOST_PLACES and read > len(found):
+        for word in sorted(filter(self._places.__contains__, words), key=lambda word: len(self._places[word])):
+            holding = np.frombuffer(self._places[word], dtype=np.int32)
+            read += len(holding)
+            if read > MOST_PLACES and rarities:
                 break
-            holding = np.frombuffer(found, dtype=np.int32)
             holders = len(holding) if there is None else int(np.count_nonzero(there[holding]))
-            rarity = log(1 + (known - holders + 0.5) / (holders + 0.5))
+            rarities[word] = rarity = max(log(1 + (known - holders + 0.5) / (holders + 0.5)), 1e-6)
             # One word after another: a single sum over all places would first have to copy them together.
-            np.add.at(scores, holding, max(rarity, 1e-6))
+            np.add.at(scores, holding, rarity)
         if there is not None:
             scores *= there
-        mean = max(float(sizes.sum()) / max(known, 1), 1.0)
-        weighed: npt.NDArray[np.float64] = scores / (
-            1 + SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * sizes / mean)
-        )
-        return weighed
+        weighed: npt.NDArray[np.float64] = scores / _length_weight(sizes, mean)
+        return rarities, weighed
 
     def _forget(self, item: str) -> None:
         place = self._place_of.pop(item, None)
@@ -103,3 +132,11 @@ class WordIndex:
         self._sizes = array("f", [self._sizes[place] for place in kept])
         self._place_of = {item: place for place, item in enumerate(self._ids) if item is not None}
         self._places = places
+
+
+Size = TypeVar("Size", float, npt.NDArray[np.float32])
+
+
+def _length_weight(size: Size, mean: float) -> Size:
+    """What a text's score is divided by, so that long ones are not found for their length."""
+    return 1 + SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * size / mean)

@@ -34,7 +34,7 @@ LAYERS = (
     },
     {"cases", "space"},
     {"decisions", "documents", "entries", "held", "messages", "neighbours", "reviewers"},
-    {"reviews", "selfcheck"},
+    {"reviews", "rounds", "selfcheck"},
     {"index", "reindex"},
     {"pipeline"},
     {"queue"},
