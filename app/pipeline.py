@@ -262,8 +262,6 @@ class Pipeline:
                 if project.revision < FEWEST_IN_COMPANY:
                     return {}
                 cases = self._look_around_all(session, project, caller, simple)
-                for case, _ in cases:
-                    self._judge_offline(case)
                 return self._write_all_down(session, project, cases)
         except Unavailable:
             raise
@@ -306,7 +304,7 @@ class Pipeline:
     def _write_all_down(
         self, session: Session, project: ProjectRow, cases: list[tuple[Case, Vicinity]]
     ) -> dict[str, CallOut]:
-        """Decide in order, and write down what none of the entries that are made before it could have changed."""
+        """Judge and decide in order, and write down what no entry that is made before it could have changed."""
         now = self._now()
         decided: list[tuple[Case, Draft, Outcome, reviews.Row]] = []
         proposed: list[tuple[Draft, reviews.Row, entries.Proposal]] = []
@@ -316,6 +314,7 @@ class Pipeline:
             (draft,) = case.drafts
             if draft.text_hash in taken or any(vicinity.would_take(newcomer) for newcomer in newcomers):
                 continue
+            self._judge_offline(case)
             (outcome,) = self._decide_all(session, project, case)
             if outcome.supersedes is not None:
                 continue

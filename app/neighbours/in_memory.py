@@ -61,18 +61,24 @@ class _ProjectIndex:
 
 @dataclass(frozen=True)
 class Vicinity:
-    """What is nearest to a candidate by vector and by words; ``full`` if there were as many as asked for by vector."""
+    """What is nearest to a candidate by vector and by words, of which so many are taken by turns."""
 
+    count: int
     vector: Vector
     by_vector: list[tuple[str, float]]
     by_words: Ranked
-    full: bool
 
     def would_take(self, newcomer: Newcomer) -> bool:
-        """Whether a further entry, were it there, would be near enough to be among them."""
-        if not self.full or float(newcomer.vector @ self.vector) >= self.by_vector[-1][1]:
-            return True
-        return self.by_words.would_take(newcomer.words)
+        """Whether a further entry, were it there, would be one of those taken."""
+        similarity = float(newcomer.vector @ self.vector)
+        first = sum(other > similarity for _, other in self.by_vector)
+        second = self.by_words.place(newcomer.words)
+        return self._reaches(first, first) or (second is not None and self._reaches(second + 1, second))
+
+    def _reaches(self, by_vector: int, by_words: int) -> bool:
+        """Whether so many of the one ranking and of the other leave room for another one."""
+        before = {item for item, _ in self.by_vector[:by_vector]}.union(self.by_words.ids[:by_words])
+        return len(before) < self.count
 
 
 class InMemory:
@@ -105,7 +111,7 @@ class InMemory:
         index = self._refreshed(session, project)
         near = index.matrix.nearest_of_each(np.array([vector for _, vector in asked]), count)
         return [
-            Vicinity(vector, by_vector, index.words.ranked(runs(text), count), full=len(by_vector) == count)
+            Vicinity(count, vector, by_vector, index.words.ranked(runs(text), count))
             for (text, vector), by_vector in zip(asked, near, strict=True)
         ]
 

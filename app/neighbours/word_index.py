@@ -22,17 +22,18 @@ MARGIN = 0.02
 
 @dataclass(frozen=True)
 class Ranked:
-    """Ids of texts, best first; the least of their scores, 0 where there is room for more; what scores go by."""
+    """Ids of texts with their scores, best first, and what the scores go by."""
 
     ids: list[str]
-    least: float
+    scores: list[float]
     rarities: Mapping[str, float]
     mean: float
 
-    def would_take(self, words: set[str]) -> bool:
-        """Whether a further text of these different words would be among them, or nearly."""
+    def place(self, words: set[str]) -> int | None:
+        """Before how many of them a further text of these different words would surely not come; None for nowhere."""
         score = sum(self.rarities[word] for word in words & self.rarities.keys())
-        return score > 0 and score / _length_weight(len(words), self.mean) >= self.least * (1 - MARGIN)
+        needed = score / _length_weight(len(words), self.mean) * (1 + MARGIN)
+        return sum(other > needed for other in self.scores) if score > 0 else None
 
 
 class WordIndex:
@@ -83,11 +84,14 @@ class WordIndex:
             rarities, scores = self._scores(different, mean)
             new = [word for word in different if word not in self._places]
             ids = self._ids
-        places = [place for place in best(scores, count) if scores[place] > 0]
-        found = [item for place in places if (item := ids[place]) is not None]
+        found = {
+            item: float(scores[place])
+            for place in best(scores, count)
+            if scores[place] > 0 and (item := ids[place]) is not None
+        }
         # What no text has yet is the rarest.
         rarities |= dict.fromkeys(new, log(1 + 2 * (known + 0.5)))
-        return Ranked(found, float(scores[places[-1]]) if len(places) == count > 0 else 0.0, rarities, mean)
+        return Ranked(list(found), list(found.values()), rarities, mean)
 
     def _scores(self, words: set[str], mean: float) -> tuple[dict[str, float], npt.NDArray[np.float64]]:
         """How rare each word is that tells something, and the score of the text at each place; 0 where it is gone."""
