@@ -3,7 +3,7 @@
 Looking happens on a snapshot, without a lock: gate, twin, neighbours, cache, and the offline reviewer, which is free.
 Where the second model is to be asked, a first short transaction writes the call down and reserves its cost; no
 connection is held while the model thinks. One short transaction under the project's lock then re-checks what may
-have changed meanwhile, decides, and makes the entries.
+have changed meanwhile, decides, and makes the entries. Calls that wait for SQLite's one writer share a transaction.
 """
 
 import asyncio
@@ -256,6 +256,8 @@ class Pipeline:
             Unavailable: the database does not answer.
         """
         simple = [request for request in requests if _is_simple(request)]
+        if len(simple) < 2:
+            return {}
         try:
             with self._database.write() as session:
                 project = projects.locked(session, caller, requests[0].project, self._now())

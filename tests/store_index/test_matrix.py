@@ -67,6 +67,16 @@ def test_many_deletions_neither_hide_the_rest_nor_take_room() -> None:
     assert matrix.nearest(unit(494), 1)[0][0] == "n494"
 
 
+@settings(max_examples=30)
+@given(st.integers(0, 1_200), st.integers(0, 20), st.integers(0, 5))
+def test_several_find_what_each_finds_alone(size: int, count: int, number: int) -> None:
+    matrix = Matrix(DIMENSION)
+    for seed in range(size):
+        matrix.put(f"e{seed}", unit(seed))
+    asked = np.array([unit(10_000 + seed) for seed in range(number)], dtype=np.float32).reshape(number, DIMENSION)
+    assert matrix.nearest_of_each(asked, count) == [matrix.nearest(vector, count) for vector in asked]
+
+
 def test_unknown_names_are_no_error() -> None:
     matrix = Matrix(DIMENSION)
     matrix.drop("nobody")

@@ -50,6 +50,22 @@ def test_it_ranks_as_comparing_one_by_one_does(
     assert all(abs(scores[item] - score) < 1e-4 for item, score in zip(found, best, strict=False))
 
 
+@settings(max_examples=60)
+@given(st.lists(texts, max_size=20), texts, texts, st.integers(1, 6))
+def test_a_further_text_does_not_come_before_the_place_that_is_told(
+    kept: list[list[str]], asked: list[str], newer: list[str], count: int
+) -> None:
+    index = WordIndex()
+    for number, text in enumerate(kept):
+        index.put(f"e{number}", text)
+    place = index.ranked(asked, count).place(set(newer))
+    index.put("newer", newer)
+    found = index.nearest(asked, count)
+    if "newer" in found:
+        assert place is not None
+        assert place <= found.index("newer")
+
+
 def test_many_deletions_neither_hide_the_rest_nor_take_room() -> None:
     index = WordIndex()
     for number in range(5_000):
