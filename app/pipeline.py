@@ -37,7 +37,6 @@ from app.schemas import (
     AtCap,
     Brief,
     CallOut,
-    Candidate,
     Category,
     Decision,
     EntryRef,
@@ -259,11 +258,12 @@ class Pipeline:
         if len(simple) < 2:
             return {}
         try:
+            drafted = list(zip(simple, self._drafts(*simple), strict=True))
             with self._database.write() as session:
                 project = projects.locked(session, caller, requests[0].project, self._now())
                 if project.revision < FEWEST_IN_COMPANY:
                     return {}
-                cases = self._look_around_all(session, project, caller, simple)
+                cases = self._look_around_all(session, project, caller, drafted)
                 return self._write_all_down(session, project, cases)
         except Unavailable:
             raise
@@ -272,28 +272,28 @@ class Pipeline:
             return {}
 
     def _look_around_all(
-        self, session: Session, project: ProjectRow, caller: Caller, requests: list[ReviewRequest]
+        self, session: Session, project: ProjectRow, caller: Caller, drafted: list[tuple[ReviewRequest, Draft]]
     ) -> list[tuple[Case, Vicinity]]:
         """What `_look_around` finds, of the calls about whose texts nothing is known yet."""
         level = project.level or self._settings.level
         if level is not Level.OFFLINE:
             return []
-        known = reviews.known_calls(session, caller, requests)
-        new = [request for request in requests if (request.session_id, request.tool_call_id) not in known]
-        drafts = [(request, draft) for request in new for draft in self._drafts(request) if not draft.gate]
-        hashes = [draft.text_hash for _, draft in drafts]
+        known = reviews.known_calls(session, caller, [request for request, _ in drafted])
+        hashes = [draft.text_hash for _, draft in drafted]
         met = entries.with_twin(session, project.id, hashes) | decisions.with_pass(session, project.id, hashes)
-        drafts = [(request, draft) for request, draft in drafts if draft.text_hash not in met]
-        if not drafts:
+        new = [
+            (request, draft)
+            for request, draft in drafted
+            if (request.session_id, request.tool_call_id) not in known and draft.text_hash not in met and not draft.gate
+        ]
+        if not new:
             return []
-        sent_back = reviews.sent_back_of_each(
-            session, caller, [request.session_id for request, _ in drafts], project.id
-        )
+        sent_back = reviews.sent_back_of_each(session, caller, [request.session_id for request, _ in new], project.id)
         shortlists = self.index.neighbourhood.shortlists(
-            session, project, [(draft.text, draft.vector) for _, draft in drafts], self._settings.neighbours
+            session, project, [(draft.text, draft.vector) for _, draft in new], self._settings.neighbours
         )
         cases: list[tuple[Case, Vicinity]] = []
-        for (request, draft), (near, vicinity) in zip(drafts, shortlists, strict=True):
+        for (request, draft), (near, vicinity) in zip(new, shortlists, strict=True):
             case = Case(caller, request, new_id(), level, [draft], self._now(), revision=project.revision)
             passages = self.index.documents.shortlist(session, project, draft.vector, self._settings.passages)
             draft.brief = draft.brief.model_copy(update={"neighbours": near, "passages": passages})
@@ -376,21 +376,31 @@ class Pipeline:
                     raise
                 await asyncio.sleep(POLL_SECONDS)
 
-    def _drafts(self, request: ReviewRequest) -> list[Draft]:
-        return [self._draft(request, candidate) for candidate in request.candidates]
+    def _drafts(self, *requests: ReviewRequest) -> list[Draft]:
+        """The candidates of calls, in their order.
 
-    def _draft(self, request: ReviewRequest, candidate: Candidate) -> Draft:
-        reasons = gate.check(candidate.text)
-        text = gate.redact(candidate.text) if Reason.SECRET in reasons else candidate.text
-        brief = Brief(
-            text=gate.legible(text),
-            project=request.project,
-            operation=request.operation,
-            key=gate.redact(candidate.key) if candidate.key else None,
-            neighbours=(),
-            passages=(),
-        )
-        return Draft(candidate, text, gate.text_hash(text), reasons, self.index.embed([text])[0], brief)
+        Raises:
+            Unavailable: the embeddings server does not answer.
+        """
+        checked = [
+            (request, candidate, gate.check(candidate.text)) for request in requests for candidate in request.candidates
+        ]
+        texts = [
+            gate.redact(candidate.text) if Reason.SECRET in reasons else candidate.text
+            for _, candidate, reasons in checked
+        ]
+        drafts: list[Draft] = []
+        for (request, candidate, reasons), text, vector in zip(checked, texts, self.index.embed(texts), strict=True):
+            brief = Brief(
+                text=gate.legible(text),
+                project=request.project,
+                operation=request.operation,
+                key=gate.redact(candidate.key) if candidate.key else None,
+                neighbours=(),
+                passages=(),
+            )
+            drafts.append(Draft(candidate, text, gate.text_hash(text), reasons, vector, brief))
+        return drafts
 
     def _look_around(
         self,
