@@ -5,6 +5,7 @@ confidence) rather than refuse a good memory, and calls two texts the same only 
 their numbers, names and negation agree. A text that may be an attack it leaves to a person.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from app.reviewers import cascade, clauses, features, linear, pairs, pieces
@@ -35,14 +36,15 @@ class OfflineReviewer:
     def judge(self, brief: Brief) -> Judgement:
         """Facts about the candidate; beside them the fault that it is suspicious, where wording cannot decide that."""
         text = brief.text[:LONGEST_TEXT]
-        wording = features.Wording.of(text, self._pieces)
-        counted = features.count(wording, self._models.known)
-        (found,) = self._models.text.scores([counted], features.dense(wording, self._pieces)[None])
-        hostile = self._worst_clause(text) + self._models.texts_share * found["attack"]
+        body = features.without_front_matter(text)
+        counted, found = self._score(body)
+        # A tool's fields say nothing of what a memory is worth, but may well hold an order.
+        hostile = found["attack"] if body == text else max(found["attack"], self._score(text)[1]["attack"])
+        hostile = self._worst_clause(text) + self._models.texts_share * hostile
         attack = self._models.probability("attack", hostile)
         slop = self._models.probability("slop", found["slop"])
         thresholds = self._models.thresholds
-        lasting = slop < thresholds["slop"] or features.is_strange(counted, self._models.text.index, text)
+        lasting = slop < thresholds["slop"] or features.is_strange(counted, self._models.text.index, body)
         offered = pairs.side(brief.text)
         likeness, twin = self._same(brief, offered)
         facts = _facts(found, lasting=lasting, thresholds=thresholds).model_copy(
@@ -101,6 +103,13 @@ class OfflineReviewer:
         # Where things stand is told in the words of passing news.
         may_be_state = linear.logistic(standing) >= self._models.thresholds["standing"]
         return not may_be_state and cascade.reached(self._cascade.slop, slop)
+
+    def _score(self, text: str) -> tuple[Counter[str], dict[str, float]]:
+        """The features of a text, and its score for each thing that a text may be."""
+        wording = features.Wording.of(text, self._pieces)
+        counted = features.count(wording, self._models.known)
+        (found,) = self._models.text.scores([counted], features.dense(wording, self._pieces)[None])
+        return counted, found
 
     def _worst_clause(self, text: str) -> float:
         """The score of the text's most hostile clause."""
