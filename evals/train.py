@@ -411,8 +411,9 @@ class Pairs:
         self.turned = np.zeros_like(self.measures)
         self.mined = np.array([pair.mined for pair in found])
         self.turned[~self.mined] = [each.measures() for each in turned]
-        self.equal = np.array([each.equal for each in compared])
-        self.differ = np.array([each.differ for each in compared])
+        close = np.array([each.is_close for each in compared])
+        self.equal = close & np.array([each.equal for each in compared])
+        self.differ = ~self.equal & np.array([not c.is_close or c.differ or not c.is_akin for c in compared])
         self.same = np.array([pair.same for pair in found])
         self.projects = [pair.project for pair in found]
 
@@ -460,13 +461,11 @@ def restatements(cases: Sequence[Labelled], weights: linear.Floats) -> tuple[Num
         for quote in sorted(quotes):
             stored = sides.setdefault(quote, Side(quote))
             compared = Comparison(stored, offered)
+            if not compared.is_close:
+                continue
             if compared.equal:
                 best = SURE
-            elif (
-                stored.meaning @ offered.meaning >= offline.LEAST_COSINE
-                and not compared.differ
-                and not compared.adds_clause
-            ):
+            elif not compared.differ and not compared.adds_clause and compared.is_akin:
                 best = max(best, compared.score(weights))
         restates = case.facts.restates is not None or Reason.RESTATES_DOCUMENT in case.reasons
         scores.append(best)

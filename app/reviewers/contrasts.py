@@ -7,6 +7,7 @@ texts are opposed if each has a sense of a contrast that the other lacks. Some s
 """
 
 import re
+from collections import Counter
 
 from app.words import words
 
@@ -27,6 +28,7 @@ CONTRASTS = (
     ("at least", "at most"),
     ("with", "disregarding"),
 )
+FOCUS = frozenset({"only", "also"})
 # Senses that turn a text by being there.
 TURNING = frozenset({
     "although", "if", "until", "unless", "only", "also", "may", "mostly", "sometimes", "most", "some", "off", "out",
@@ -50,7 +52,7 @@ _TELLING = {
 }
 _SPACED: dict[str, dict[str, str]] = {
     "en": {
-        "": "as well as|so that|if not|what if|may not|only if|on top|off by|out of the|even more|as if|log in"
+        "": "as well as|so that|if not|what if|may not|only if|out of the|as if|log in"
         "|in order to|all of|at all|up to date|up front|set up|sets up|made up|end up|ends up|clean up|back up|backs up"
         "|start up|look up|time out|times out|timed out|run out|runs out|roll out|rolled out|rolls out|turns out"
         "|carry out|figure out|opt in|from now on|so on|later on|based on|depends on|relies on|rely on|depend on",
@@ -366,7 +368,10 @@ _SPACED: dict[str, dict[str, str]] = {
 # Where words are not separated, or endings hang on them; the first that fits at a place is taken.
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _DENSE_SENSES = {
-    "": "不只是|不仅|だけでなく|뿐만|不能|不可|不得|できない|できません|てはならない|てはいけない|수 없",
+    "": (
+        "前端|[后後]端|[后後]台|前台|前[缀綴]|[后後][缀綴]|最[后後]|午[前後]|今後|[前后後]者|目前|前提|前回"
+        "|不只是|不仅|だけでなく|뿐만|不能|不可|不得|できない|できません|てはならない|てはいけない|수 없"
+    ),
     "although": (
         "にもかかわらず|けれども|けれど|虽然|雖然|尽管|儘管|即使|即便|哪怕|더라도|지만|에도 불구|ても(?![よい良])"
     ),
@@ -381,10 +386,8 @@ _DENSE_SENSES = {
     "at most": "至多|最多|最大でも|多くとも|以下|以内|최대|이하",
     "only": "だけ|のみ|しか|仅|只(?![要是])|僅|唯一|만(?=[\\s을이 ])|오직|뿐",
     "also": "也|還|还(?!原)|또한|도 함께|にも|でも(?=[^、])|も(?=[使見行す])",
-    "before": "之前|以前|[の]?前[にはまで]|(?<=[\u4e00-\u9fff])前(?=[，、。清删])|\\b전에|기 전",
-    "after": (
-        "之后|之後|以后|以後|後[にはで]|あと[にで]|(?<=[\u4e00-\u9fff])[后後](?=[，、。清删])|\\b후에|한 뒤|다음에"
-    ),
+    "before": "前|전에|기 전",
+    "after": "[后後]|あと[にで]|후에|한 뒤|다음에",
     "mostly": "通常|往往|经常|大抵|たいてい|普段|よく|대개|보통|자주",
     "sometimes": "有时|有時|偶尔|時々|ときどき|たまに|가끔|때때로|간혹",
     "always": "总是|總是|始终|一直|每次|常に|いつも|必ず|항상|언제나|늘",
@@ -416,42 +419,46 @@ def phrases(language: str, sense: str) -> list[str]:
     return [phrase for phrase, found in _LEXICONS[language].items() if found == sense]
 
 
-def senses(text: str) -> frozenset[str]:
-    """The senses of the small words of a text."""
-    said = words(text)
-    lexicon = _LEXICONS[_language(said)]
-    found = set()
+def said(text: str) -> list[tuple[str, str]]:
+    """The small words and phrases of a text in order, folded, each with its sense."""
+    told = words(text)
+    lexicon = _LEXICONS[_language(told)]
+    found: list[tuple[str, str]] = []
     place = 0
-    while place < len(said):
+    while place < len(told):
         for length in range(LONGEST_PHRASE, 0, -1):
-            phrase = " ".join(said[place : place + length])
+            phrase = " ".join(told[place : place + length])
             if phrase in lexicon:
-                sense = lexicon[phrase]
-                around = said[max(0, place - NOT_BEFORE) : place + length + NOT_AFTER]
-                if sense != "may" or _NOT.isdisjoint(around):
-                    found.add(sense)
+                around = told[max(0, place - NOT_BEFORE) : place + length + NOT_AFTER]
+                if lexicon[phrase] != "may" or _NOT.isdisjoint(around):
+                    found.append((phrase, lexicon[phrase]))
                 place += length
                 break
         else:
             place += 1
     if _UNSPACED.search(text):
-        found.update(_IN_ORDER[match.lastindex - 1] for match in _DENSE.finditer(text) if match.lastindex)
-    return frozenset(found - {""})
+        found += [(match.group(), _IN_ORDER[match.lastindex - 1]) for match in _DENSE.finditer(text) if match.lastindex]
+    return [(phrase, sense) for phrase, sense in found if sense]
 
 
-def opposed(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether each has a sense of a contrast that the other lacks: "if" and "because", "may" and "must"."""
-    only_other = other - one
-    return any(not only_other.isdisjoint(CONTRASTS[_OF[sense]]) for sense in one - other)
+def senses(text: str) -> Counter[str]:
+    """How often a text says each sense."""
+    return Counter(sense for _, sense in said(text))
 
 
-def turned(one: frozenset[str], other: frozenset[str]) -> bool:
+def opposed(one: Counter[str], other: Counter[str]) -> bool:
+    """Whether each says more of a sense than the other does, in one contrast: "if" and "because", "may" and "must"."""
+    more = other - one
+    return any(not more.keys().isdisjoint(CONTRASTS[_OF[sense]]) for sense in one - other)
+
+
+def turned(one: Counter[str], other: Counter[str]) -> bool:
     """Whether they are opposed, or one has a turning sense that the other lacks: "only" and nothing."""
-    return not TURNING.isdisjoint(one ^ other) or opposed(one, other)
+    return not TURNING.isdisjoint(one.keys() ^ other.keys()) or opposed(one, other)
 
 
-def _language(said: list[str]) -> str:
-    different = frozenset(said)
+def _language(told: list[str]) -> str:
+    different = frozenset(told)
     if any("а" <= word[0] <= "я" for word in different):
         return "ru"
     return max(_MARKERS, key=lambda language: len(different & _MARKERS[language]))

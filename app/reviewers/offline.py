@@ -15,7 +15,6 @@ from app.schemas import Brief, Category, EntryStatus, Facts, Fault, Judgement, N
 LONGEST_TEXT = 4000
 ALIKE_SIMILARITY = 0.80
 ALIKE_WORDS = 0.6
-LEAST_COSINE = 0.4
 CATEGORIES = (Category.STATE, Category.DECISION, Category.RULE, Category.DISCOVERY, Category.QUIRK)
 
 _NOT_LASTING = "It reads like an account of what was done, or of where things stand just now, not like what stays true."
@@ -120,7 +119,7 @@ class OfflineReviewer:
         """Likeness and label of the neighbour that says the same, if one surely does."""
         best: tuple[float, str | None] = 0.0, None
         for neighbour in brief.neighbours:
-            if neighbour.similarity < LEAST_COSINE:
+            if neighbour.similarity < pairs.LEAST_COSINE:
                 continue
             likeness = self._likeness(pairs.side(neighbour.text), offered)
             # Where things stand is told again and again in like words; the newer account is an update.
@@ -145,9 +144,11 @@ class OfflineReviewer:
 
     def _likeness(self, stored: Side, offered: Side) -> float:
         compared = Comparison(stored, offered)
+        if not compared.is_close:
+            return 0.0
         if compared.equal:
             return 1.0
-        if stored.meaning @ offered.meaning < LEAST_COSINE or compared.differ:
+        if compared.differ or not compared.is_akin:
             return 0.0
         return self._models.probability("same", compared.score(self._models.pair))
 

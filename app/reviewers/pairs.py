@@ -32,6 +32,8 @@ NAMES_OVERLAP = 0.5
 AKIN = 0.35
 STEM, SHORTEST_BEGINNING = 5, 3
 MOST_WORDS = 160
+# Below these hardly a duplicate of the training data lies, but most neighbours do.
+LEAST_COSINE, LEAST_WORDS = 0.3, 0.1
 
 _CODE = re.compile(r"`([^`\n]+)`")
 _IDENTIFIER = re.compile(r"[\w./@:-]*(?:[a-z][A-Z]|_|/|\.(?=\w)|::|--)[\w./@:-]*|\b[A-Z][A-Z0-9_]+\b")
@@ -119,9 +121,29 @@ class Side:
         return bool(_CONDITION.search(self.text))
 
     @cached_property
-    def senses(self) -> frozenset[str]:
-        """The senses of its small words."""
-        return contrasts.senses(self.text[:LONGEST_TEXT])
+    def _small_words(self) -> list[tuple[str, str]]:
+        return contrasts.said(self.text[:LONGEST_TEXT])
+
+    @cached_property
+    def small(self) -> dict[str, str]:
+        """The senses of its small words by their stems."""
+        return {spelling.folded(word): sense for phrase, sense in self._small_words for word in phrase.split()}
+
+    @cached_property
+    def senses(self) -> Counter[str]:
+        """How often it says each sense of a small word."""
+        return Counter(sense for _, sense in self._small_words)
+
+    @cached_property
+    def focus(self) -> frozenset[str]:
+        """The stems on both sides of each "only" and "also": where it stands beside its word does not matter."""
+        core = self.core
+        places = [place for place, stem in enumerate(core) if self.is_focus(stem)]
+        return frozenset(core[near] for place in places for near in (place - 1, place + 1) if 0 <= near < len(core))
+
+    def is_focus(self, stem: str) -> bool:
+        """Whether it is an "only" or "also"."""
+        return self.small.get(stem) in contrasts.FOCUS
 
     @cached_property
     def changes(self) -> int:
@@ -163,6 +185,17 @@ class Comparison:
     def equal(self) -> bool:
         """Whether both say the same words in the same order, and no small word turns them."""
         return bool(self.stored.core) and self.stored.core == self.offered.core and not self.turned
+
+    @cached_property
+    def is_close(self) -> bool:
+        """Whether they share words enough for anybody to compare them closely; cheap."""
+        one, other = self.stored.words, self.offered.words
+        return len(one & other) >= LEAST_WORDS * min(len(one), len(other))
+
+    @cached_property
+    def is_akin(self) -> bool:
+        """Whether they mean something alike as a whole."""
+        return float(self.stored.meaning @ self.offered.meaning) >= LEAST_COSINE
 
     @cached_property
     def turned(self) -> bool:
@@ -219,8 +252,8 @@ class Comparison:
         """How many shared stems follow another than in the stored text, though no clause begins between them."""
         inflected = self._unmatched[2]
         common = {s for s in self.stored.counted if s in self.offered.counted} | set(inflected.values())
-        told = [s for s in self.stored.core if s in common]
-        retold = [(inflected.get(s, s), place) for place, s in enumerate(self.offered.core)]
+        told = [s for s in self.stored.core if s in common and not self.stored.is_focus(s)]
+        retold = [(inflected.get(s, s), p) for p, s in enumerate(self.offered.core) if not self.offered.is_focus(s)]
         retold = [(s, place) for s, place in retold if s in common]
         order = [s for s, _ in retold]
         if _rotated(told, order):
@@ -261,7 +294,7 @@ class Comparison:
         if self.equal:
             return False
         stored, offered = self.stored, self.offered
-        if offered.numbers - stored.numbers:
+        if offered.numbers - stored.numbers or offered.changes > stored.changes:
             return True
         least, most = self.overlap
         lost_names, added_names = self.strange_names
@@ -272,24 +305,11 @@ class Comparison:
             return True
         if self.turned and (most > HALF or (least > TURNED_OVERLAP and self._opposed())):
             return True
-        moved = least > ALL_BUT and self.displaced > (1 if self.lost and self.added else 0)
+        moved = least > ALL_BUT and (self.displaced > (1 if self.lost and self.added else 0) or self._refocused())
         return moved or (most > NEARLY_ALL and (self.negations > 0 or self._replaced()))
 
     def _opposed(self) -> bool:
         return contrasts.opposed(self.stored.senses, self.offered.senses)
-
-    def _replaced(self) -> bool:
-        """Whether a word stands in the place of another one: the only one that differs, or of another meaning."""
-        if not self.added:
-            return False
-        if not self.lost:
-            # A word that is said twice may be replaced once.
-            return bool(self.stored.counted - self.offered.counted)
-        if len(self.lost) == len(self.added) == 1:
-            return True
-        stems, _, _ = self.offered.vocabulary
-        added = set(self.added)
-        return any(near < AKIN for stem, near in zip(stems, self.nearest[1], strict=True) if stem in added)
 
     @cached_property
     def adds_clause(self) -> bool:
@@ -301,6 +321,38 @@ class Comparison:
             2 * sum(stem in added for stem in stems[start:end]) >= end - start
             for start, end in pairwise(starts)
             if start
+        )
+
+    def _refocused(self) -> bool:
+        """Whether "only" or "also" belongs to another word."""
+        one, other = self.stored.focus, self.offered.focus
+        return bool(one) and bool(other) and one.isdisjoint(other)
+
+    def _replaced(self) -> bool:
+        """Whether a word stands in the place of another one: the only one that differs, or of another meaning.
+
+        Small words of a sense that both have are left out.
+        """
+        lost = [stem for stem in self.lost if not self._said_by_both(self.stored.small.get(stem, ""))]
+        added = [stem for stem in self.added if not self._said_by_both(self.offered.small.get(stem, ""))]
+        if not added:
+            return False
+        if not lost:
+            # A word that is said twice may be replaced once.
+            return bool(self.stored.counted - self.offered.counted)
+        if len(lost) == len(added) == 1 or self._one_sign_differs(lost, added):
+            return True
+        stems, _, _ = self.offered.vocabulary
+        return any(near < AKIN for stem, near in zip(stems, self.nearest[1], strict=True) if stem in added)
+
+    def _said_by_both(self, sense: str) -> bool:
+        return 0 < self.stored.senses[sense] == self.offered.senses[sense]
+
+    def _one_sign_differs(self, lost: list[str], added: list[str]) -> bool:
+        """Whether one sign is replaced in a script without spaces, whose words are pairs that overlap."""
+        return all(
+            len(pairs) == 2 and pairs[0].isalpha() and not pairs[0].isascii() and pairs[0][-1:] == pairs[1][:1]
+            for pairs in (lost, added)
         )
 
     def measures(self) -> Floats:
@@ -400,7 +452,13 @@ def _rotated(one: list[str], other: list[str]) -> bool:
 
 
 def _strangers(names: frozenset[str], other: Side) -> list[str]:
-    return [name for name in names - other.names if not any(_akin(name, word) for word in other.words)]
+    joined = "".join(other.core)
+    return [name for name in names - other.names - other.words if not _known(name, other, joined)]
+
+
+def _known(name: str, other: Side, joined: str) -> bool:
+    spelt_apart = len(name) >= STEM and name.isalpha() and name in joined
+    return spelt_apart or spelling.folded(name) in other.counted or any(_akin(name, word) for word in other.words)
 
 
 def _akin(name: str, word: str) -> bool:

@@ -27,9 +27,13 @@ _BOUNDARY = re.compile(
 )
 _UNSPACED_NUMERALS = dict(zip("一二三四五六七八九十两両", (*range(1, 11), 2, 2), strict=True))
 _UNSPACED_NUMERAL = re.compile("[一二两両三四五六七八九十]")
+_UNSPACED_QUANTITY = re.compile(rf"(\d+|[一二两両三四五六七八九十])\s?({'|'.join(spellings.UNSPACED_UNITS)})")
 _GROUPS_OF_THOUSANDS = re.compile(r"(?<=\d)[,\u2009\u202f\u00a0'’](?=\d{3}(?!\d))|(?<=\d) (?=000(?!\d))")
-_HALF_OF_DAY = re.compile(r"(?<=\d)\s?([ap])\.\s?m\b\.?", re.IGNORECASE)
-_PER_CENT = re.compile(r"\b(?:per cent|por ciento|pour cent|per cento)\b|(?<=\d)\s?(?:％|%)", re.IGNORECASE)
+_PER_CENT = re.compile(r"\s?\b(?:per cent|por ciento|pour cent|per cento)\b|(?<=\d)\s?(?:％|%)", re.IGNORECASE)
+_CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))?\s?([ap])(?:\.\s?)?m\b\.?|\b0(?=\d:\d\d\b)", re.IGNORECASE)
+# "restore of a snapshot" is a snapshot restore.
+_OF = re.compile(r"\b([a-z]{3,}) of (?:the |an? |its |our |their )?([a-z]{3,})\b", re.IGNORECASE)
+_NOT_OF = frozenset(words("out instead because one two each all some most none any many few kind part end top front"))
 _NEGATIONS = re.compile(
     r"\b(?:neither\b[^.;\n]{1,60}?\bnor|"
     r"(?:ca|do|does|did|is|are|was|were|wo|would|should|could|must|has|have|had|need|ai)"
@@ -81,7 +85,8 @@ def untemplated(text: str) -> str:
 def said(text: str) -> Saying:
     """What a text says, spelling aside."""
     shown = text.lower() if text.isupper() else text
-    plain = _PER_CENT.sub("%", _GROUPS_OF_THOUSANDS.sub("", untemplated(_HALF_OF_DAY.sub(r" \1m", shown))))
+    plain = _UNSPACED_QUANTITY.sub(_spaced_quantity, _CLOCK.sub(_hour, untemplated(shown)))
+    plain = _OF.sub(_compound, _PER_CENT.sub("%", _GROUPS_OF_THOUSANDS.sub("", plain)))
     marked = _BOUNDARY.sub(_BREAK, _LETTER_NAME.sub(r"#\1 ", _NEGATIONS.sub(f" {NEGATION} ", plain)))
     stems: list[str] = []
     written: list[str] = []
@@ -111,10 +116,27 @@ def said(text: str) -> Saying:
         ended = match.end() if len(stems) > places else -1
     if _UNSPACED.search(text):
         extra = [NEGATION] * len(_UNSPACED_NEGATION.findall(text))
-        extra += [f"#{_UNSPACED_NUMERALS[sign]}" for sign in _UNSPACED_NUMERAL.findall(text)]
+        extra += [f"#{_UNSPACED_NUMERALS[sign]}" for sign in _UNSPACED_NUMERAL.findall(plain)]
         stems += extra
         written += extra
     return Saying(tuple(stems), tuple(written), frozenset(begins), frozenset(joined))
+
+
+def _hour(clock: re.Match[str]) -> str:
+    hour, minute, half = clock.groups()
+    if hour is None:
+        return ""
+    return f"{int(hour) % 12 + (12 if half in 'pP' else 0)}:{minute or '00'}"
+
+
+def _spaced_quantity(quantity: re.Match[str]) -> str:
+    number, unit = quantity.groups()
+    return f" {_UNSPACED_NUMERALS.get(number, number)}{spellings.UNSPACED_UNITS[unit]} "
+
+
+def _compound(phrase: re.Match[str]) -> str:
+    what, whose = phrase.groups()
+    return phrase.group() if what.casefold() in _NOT_OF else f"{whose} {what}"
 
 
 def _append(stems: list[str], written: list[str], stem: str, word: str) -> None:
@@ -129,7 +151,7 @@ def _append(stems: list[str], written: list[str], stem: str, word: str) -> None:
 
 
 def _amount(amount: re.Match[str]) -> list[tuple[str, str]]:
-    number, attached = amount.group(1).replace(",", "."), amount.group(2)
+    number, attached = amount.group(1).replace(",", ".").removesuffix(".00"), amount.group(2)
     base = spellings.MILLION if attached == "M" else spellings.UNITS.get(attached.casefold())
     return [(_quantity(number, base), f"#{number}") if base else (f"#{number}{attached.casefold()}",) * 2]
 

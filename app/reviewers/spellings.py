@@ -73,6 +73,7 @@ ABBREVIATIONS = {
         "find finds found finding", "hold holds held holding", "give gives gave given", "come comes came coming",
         "first 1st erste ersten erster", "third 3rd", "erlaubt zulassig",
         "verwenden nutzen benutzen verwendet nutzt benutzt",
+        "occur happen", "single sole", "wrong incorrect", "shut close", "purchase buy", "silent quiet",
     )
     for long, *shorts in (line.split(),)
     for short in shorts
@@ -101,7 +102,7 @@ _SPELT = (
     "zero cero",
     "once einmal 1x",
     "two both twice zwei zwo beide beiden dos deux dois duas два две dwa dwie iki",
-    "three drei tres trois tre três три trzy uc",
+    "three thrice drei tres trois tre três три trzy uc",
     "four vier cuatro quatre quattro quatro четыре cztery dort",
     "five funf cinco cinq cinque пять piec bes",
     "six sechs seis шесть szesc altı",
@@ -135,6 +136,19 @@ NUMERALS = (
     | {word: str(10 * place) for place, line in enumerate(_TENS, start=3) for word in line.split()}
     | {"thousand": "1000", "tausend": "1000", "mil": "1000", "mille": "1000", "million": "1000000"}
 )
+# Units of scripts without spaces, as they are written elsewhere.
+UNSPACED_UNITS = {
+    "小时": "h",
+    "小時": "h",
+    "時間": "h",
+    "시간": "h",
+    "分钟": "min",
+    "分鐘": "min",
+    "分間": "min",
+    "秒": "s",
+    "초": "s",
+    "天": "days",
+}
 ONE = frozenset({"one", "uno"})
 _FACTORS: dict[str, dict[str, float]] = {
     "second": {
@@ -146,19 +160,24 @@ _FACTORS: dict[str, dict[str, float]] = {
         "week weeks wochen semanas semaines": 604_800,
     },
     "byte": {
+        "byte bytes": 1,
         "kb kilobyte kilobytes": 1e3,
-        "kib": 1024,
+        "kib kibibyte kibibytes": 1024,
         "mb megabyte megabytes": 1e6,
-        "mib": 1024**2,
+        "mib mebibyte mebibytes": 1024**2,
         "gb gigabyte gigabytes": 1e9,
-        "gib": 1024**3,
+        "gib gibibyte gibibytes": 1024**3,
         "tb": 1e12,
         "tib": 1024**4,
     },
     "hertz": {"hz hertz": 1, "khz kilohertz": 1e3, "mhz megahertz": 1e6, "ghz gigahertz": 1e9},
     "metre": {"mm": 1e-3, "cm": 1e-2, "m metre metres meter meters": 1, "km": 1e3},
     "percent": {"% percent prozent porciento pourcent процентов yuzde": 1},
-    "": {"x": 1, "k thousand tausend": 1e3, "mio million millions": 1e6},
+    "": {
+        "x time times mal fois veces vez vezes volte раз раза razy kez": 1,
+        "k thousand tausend": 1e3,
+        "mio million millions": 1e6,
+    },
 }
 # What a unit measures, and how many of the plainest unit it is.
 UNITS = {

@@ -16,7 +16,7 @@ def test_the_shipped_data_has_what_a_judgement_must_be_measured_on() -> None:
     cases = load(DATA)
     count = {suite: sum(case.suite is suite for case in cases) for suite in Suite}
     pairs = [case for case in cases if case.suite is Suite.DUPLICATES]
-    exact = [case for case in pairs if case.kind in ("number", "version", "name", "negation", "direction")]
+    exact = [case for case in pairs if case.kind in ("number", "version", "name", "negation", "direction", "contrast")]
     candidates = [case for case in cases if case.suite is Suite.CANDIDATES]
     assert count[Suite.CANDIDATES] >= 1500
     assert (count[Suite.DUPLICATES] >= 500, len(exact) >= 200) == (True, True)

@@ -15,7 +15,7 @@ DATA = Path(__file__).parents[2] / "evals" / "data"
 CLOSE = 0.6  # shared words among all words, above which a pair differs by a word or two
 SAME = {"near_copy", "wrapped", "respelt", "reordered", "short_long", "reworded", "other_register", "translated"}
 NEWER = {"newer_value", "correction"}
-EXACT = {"number", "version", "name", "negation", "direction"}  # superseding if both cannot hold at once
+EXACT = {"number", "version", "name", "negation", "direction", "contrast"}  # superseding if both cannot hold at once
 
 
 def rows(folder: str) -> list[dict[str, Any]]:

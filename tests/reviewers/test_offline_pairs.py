@@ -121,6 +121,28 @@ def test_the_direction_matters(reviewer: OfflineReviewer, stored: str, edited: s
 
 
 @pytest.mark.parametrize(
+    ("stored", "edited"),
+    [
+        (
+            "Harbour staff log in by eHerkenning only, because the port must be able to shut accounts itself.",
+            "harbour staff log in only by eHerkenning, as the port has to be able to shut accounts itself",
+        ),
+        (
+            "Exports run on the replica alone, imports on the primary.",
+            "Exports run only on the replica, imports on the primary",
+        ),
+    ],
+)
+def test_only_may_stand_on_either_side_of_its_word(reviewer: OfflineReviewer, stored: str, edited: str) -> None:
+    assert called_same(reviewer, stored, edited)
+
+
+def test_only_belongs_to_its_word(reviewer: OfflineReviewer) -> None:
+    stored = "Only admins may see the invoices of other ports in the portal."
+    assert not called_same(reviewer, stored, "Admins may see the invoices only of other ports in the portal.")
+
+
+@pytest.mark.parametrize(
     "edited",
     [
         STORED[2].replace("lower(email) as well", "harbour as well"),  # said twice, replaced once
@@ -143,6 +165,15 @@ def test_a_lost_or_added_condition_is_no_duplicate(reviewer: OfflineReviewer, ed
         ("the db repo", "database repositories"),
         ("it isn't organised", "not organized"),
         ("Why: tracks are coloured", "tracks are colored"),
+        ("not before 03:10", "not before 3:10 a.m."),
+        ("sent at 17:30", "sent at 5:30 pm"),
+        ("cut at 1024 bytes", "cut at 1 KiB"),
+        ("2M tickets", "2 million tickets"),
+        ("80.00 CHF", "80 CHF"),
+        ("94 per cent", "94 %"),
+        ("retry three times", "retry thrice"),
+        ("restore of a snapshot", "snapshot restore"),
+        ("每 48 小时", "每两天"),
     ],
 )
 def test_spelling_is_put_aside(one: str, other: str) -> None:
