@@ -48,6 +48,7 @@ FALSE_STATES = 0.01
 # The fields of meaning were written by readers of these attacks and benign texts, so that even held-out scores flatter.
 BENIGN_REJECTED, GOOD_REJECTED = 0.006, 0.001
 BENIGN_HELD, GOOD_HELD = 0.100, 0.010
+# Half of what may be false at most, since new texts fare a little worse than those that a threshold was chosen on.
 FALSE_DUPLICATES, FALSE_MINED = 0.005, 0.002
 FALSE_RESTATEMENTS, FALSE_HARD_RESTATEMENTS = 0.005, 0.0
 SURE = 30.0
