@@ -87,9 +87,14 @@ class Row:
 
 
 def rows_of(cases: Sequence[Labelled]) -> list[Row]:
-    """Texts to learn from: candidates, the stored sides of pairs (good memories), attacks and benign ones."""
+    """Texts to learn from: candidates, the stored sides of pairs (good memories), attacks and benign ones.
+
+    Pairs of a candidate and its edit are left out: its words would count again and again.
+    """
     rows = []
     for case in cases:
+        if case.of is not None:
+            continue
         if case.suite is Suite.DUPLICATES:
             entry = case.entries[0]
             rows.append(

@@ -87,6 +87,9 @@ class Labelled(Model):
     context: str = ""
     entries: tuple[StoredText, ...] = ()
     documents: tuple[DocumentText, ...] = ()
+    of: str | None = Field(
+        default=None, description="the candidate that one side of a pair is, the other being its edit"
+    )
 
 
 def load(path: Path) -> list[Labelled]:
@@ -167,6 +170,7 @@ def _duplicate(row: dict[str, Any], project: str, root: Path) -> Labelled:
         facts=ExpectedFacts(duplicate_of="E1" if same else None, supersedes="E1" if newer else None),
         context=_project(root, project).get("context", ""),
         entries=(StoredText(label="E1", category=row["stored_category"], text=row["stored"]),),
+        of=row.get("of"),
     )
 
 
