@@ -93,8 +93,10 @@ class OfflineReviewer:
             twin = next(n for n in brief.neighbours if n.label == facts.duplicate_of)
             # An unconfirmed twin refuses nobody, so the text would be approved after all.
             confirmed = twin.status is not EntryStatus.UNCONFIRMED
-            turned = Comparison(pairs.side(twin.text), offered).turned
-            return confirmed and not turned and cascade.reached(self._cascade.duplicate, likeness)
+            compared = Comparison(pairs.side(twin.text), offered)
+            # What is left out may be an exception, and another order may be another order of the steps.
+            same = compared.is_in_order and not compared.lost and not compared.turned
+            return confirmed and same and cascade.reached(self._cascade.duplicate, likeness)
         if alike is not None or facts.restates is not None or facts.category is Category.STATE:
             return False
         if lasting:

@@ -16,7 +16,7 @@ from math import log
 
 import numpy as np
 
-from app.reviewers import contrasts, pieces, spelling
+from app.reviewers import contrasts, pieces, spelling, spellings
 from app.reviewers.pieces import Floats, Ids
 from app.reviewers.spelling import NEGATION
 from app.words import words
@@ -53,6 +53,11 @@ _GERMAN = re.compile(r"\b(?:der|die|das|den|dem|und|nicht|ist|wird|werden|eine?|
 _LETTER = re.compile(r"[^\W\d_]")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+(?:[.!?](?=\w)[^.!?。！？\n]*)*[.!?。！？]*")
 # Words by which a text says that something is no longer as it was.
+_ORDER = re.compile(
+    r"\b(?:then|afterwards|dann|danach|luego|despu[eé]s|puis|ensuite|depois|poi|затем|потом|potem|sonra)\b"
+    r"|然后|再|その後|次に|다음",
+    re.IGNORECASE,
+)
 _CHANGE = re.compile(
     r"\b(?:now|nowadays|no longer|any ?more|since|until|correction|corrected|was wrong|used to|formerly|instead|"
     r"meanwhile|from \w+ on|finally|moved|changed|replaced|switched|seit|jetzt|inzwischen|nun|ab|korrektur|falsch|"
@@ -151,6 +156,11 @@ class Side:
         return len(_CHANGE.findall(self.text))
 
     @cached_property
+    def tells_order(self) -> bool:
+        """Whether it says what comes first and what then."""
+        return bool(_ORDER.search(self.text))
+
+    @cached_property
     def runs(self) -> frozenset[str]:
         """Its runs of four characters."""
         plain = self.text.casefold()
@@ -217,8 +227,8 @@ class Comparison:
                 forms.remove(form)
         # "forever" and "for ever"
         said, told = "".join(self.stored.core), "".join(self.offered.core)
-        lost = [s for s in lost if s not in inflected.values() and not _joined(s, told)]
-        added = [s for s in added if s not in inflected and not _joined(s, said)]
+        lost = [s for s in lost if s not in inflected.values() and not _joined(s, told, self.offered)]
+        added = [s for s in added if s not in inflected and not _joined(s, said, self.stored)]
         return lost, added, inflected
 
     @property
@@ -270,6 +280,14 @@ class Comparison:
             for (a, first), (b, second) in pairwise(retold)
         )
 
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the words that both say follow one another alike in both, whatever the order of the clauses."""
+        inflected = self._unmatched[2]
+        order = [inflected.get(stem, stem) for stem in self.offered.core]
+        common = set(order) & set(self.stored.core)
+        return [s for s in self.stored.core if s in common] == [s for s in order if s in common]
+
     @cached_property
     def strange_names(self) -> tuple[list[str], list[str]]:
         """Names that only the stored text has, and those that only the offered one has, in no inflection either."""
@@ -305,7 +323,9 @@ class Comparison:
             return True
         if self.turned and (most > HALF or (least > TURNED_OVERLAP and self._opposed())):
             return True
-        moved = least > ALL_BUT and (self.displaced > (1 if self.lost and self.added else 0) or self._refocused())
+        moved = least > ALL_BUT and (
+            self.displaced > (1 if self.lost and self.added else 0) or self._refocused() or self._resteps()
+        )
         return moved or (most > NEARLY_ALL and (self.negations > 0 or self._replaced()))
 
     def _opposed(self) -> bool:
@@ -322,6 +342,10 @@ class Comparison:
             for start, end in pairwise(starts)
             if start
         )
+
+    def _resteps(self) -> bool:
+        """Whether both tell steps, and in another order."""
+        return self.stored.tells_order and self.offered.tells_order and not self.is_in_order
 
     def _refocused(self) -> bool:
         """Whether "only" or "also" belongs to another word."""
@@ -442,8 +466,11 @@ def _inflects(one: str, other: str) -> bool:
     return (common >= 4 and common >= 0.7 * long) or (common == short >= SHORTEST_BEGINNING and long <= short + 3)
 
 
-def _joined(stem: str, text: str) -> bool:
-    return len(stem) > 2 and stem.isalpha() and stem in text
+def _joined(stem: str, text: str, other: Side) -> bool:
+    """Whether it stands in the other side's stems, written as one; but no "paid" in "unpaid"."""
+    if len(stem) <= 2 or not stem.isalpha() or stem not in text:
+        return False
+    return not any(word.startswith(tuple(prefix + stem for prefix in spellings.REVERSING)) for word in other.counted)
 
 
 def _rotated(one: list[str], other: list[str]) -> bool:

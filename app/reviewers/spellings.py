@@ -44,6 +44,8 @@ UNSPACED_TEMPLATE = re.compile(
     r"(?:^|(?<=[\n。【\[]))[\s\W]*(?:決定|理由|ルール|注意|メモ|現状|状態|重要|なぜ|何|規則|规则|决定|原因|注意|现状|状态|"
     r"教训|备注|为什么|结论|결정|이유|규칙|주의|상태|메모|중요)\s*(?=[\]】:：)—-])"
 )
+# What stands before a word and turns it into its opposite: unpaid, immutable, désactivé, desactivado, незакрытый.
+REVERSING = ("un", "in", "im", "ir", "il", "non", "dis", "de", "des", "mis", "mal", "a", "не")
 ABBREVIATIONS = {
     short: long
     for line in (

@@ -180,6 +180,51 @@ def test_spelling_is_put_aside(one: str, other: str) -> None:
     assert spelling.said(one).stems == spelling.said(other).stems
 
 
+@pytest.mark.parametrize(
+    ("stored", "offered"),
+    [
+        (
+            "Config objects are immutable after start, on all hosts of ours.",
+            "Config objects are mutable after start, on all hosts of ours.",
+        ),
+        (
+            "Unpaid invoices are exported each night to the ledger.",
+            "Paid invoices are exported each night to the ledger.",
+        ),
+        (
+            "Der Cache ist im Test unverschlüsselt, wie es der Prüfer will.",
+            "Der Cache ist im Test verschlüsselt, wie es der Prüfer will.",
+        ),
+        (
+            "Le cache est désactivé pendant l'import des lots de nuit.",
+            "Le cache est activé pendant l'import des lots de nuit.",
+        ),
+        ("Незакрытые заказы попадают в ночной отчёт склада.", "Закрытые заказы попадают в ночной отчёт склада."),
+        (
+            "Validate the file, then lock the table, then import the rows.",
+            "Lock the table, then validate the file, then import the rows.",
+        ),
+        (
+            "Zuerst das Lager sperren, dann die Liste drucken, dann zählen.",
+            "Zuerst die Liste drucken, dann das Lager sperren, dann zählen.",
+        ),
+    ],
+)
+def test_the_opposite_of_a_word_and_another_order_of_steps_are_no_duplicate(
+    reviewer: OfflineReviewer, stored: str, offered: str
+) -> None:
+    assert not called_same(reviewer, stored, offered)
+    assert not called_same(reviewer, offered, stored)
+
+
+@pytest.mark.parametrize(
+    "told", ["All exports go through the queue of the archive.", "All exports but the daily one go through the queue."]
+)
+def test_what_leaves_something_out_is_no_sure_duplicate(reviewer: OfflineReviewer, told: str) -> None:
+    stored = "All exports but the daily one go through the queue of the archive."
+    assert not reviewer.judge(brief(told, neighbours=(neighbour(text=stored, similarity=0.97),))).sure
+
+
 def test_another_account_of_where_things_stand_is_no_duplicate(reviewer: OfflineReviewer) -> None:
     stored = "Phase 2 runs: importer done, billing blocked by the tax office, mobile app frozen."
     offered = "The importer is done and the mobile app frozen; phase 2 runs, the tax office blocks billing."
