@@ -94,8 +94,8 @@ class OfflineReviewer:
             # An unconfirmed twin refuses nobody, so the text would be approved after all.
             confirmed = twin.status is not EntryStatus.UNCONFIRMED
             compared = Comparison(pairs.side(twin.text), offered)
-            # What is left out may be an exception, and another order may be another order of the steps.
-            same = compared.is_in_order and not compared.lost and not compared.turned
+            # What one leaves out may be an exception, and another order may be another order of the steps.
+            same = compared.is_in_order and not compared.lost and not compared.added and not compared.turned
             return confirmed and same and cascade.reached(self._cascade.duplicate, likeness)
         if alike is not None or facts.restates is not None or facts.category is Category.STATE:
             return False
