@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, StringConstraints, model_validator
 
 
 class Category(StrEnum):
@@ -200,6 +200,19 @@ def storable(value: object) -> object:
 Written = Annotated[str, BeforeValidator(storable)]
 
 
+def number(value: object) -> object:
+    """The value, unless pydantic would take what is no number in JSON for one: ``true`` and ``"1"``, but not 1.0."""
+    if isinstance(value, (bool, str)):
+        raise ValueError("not a number")  # noqa: TRY004 - what pydantic reports as a fault of the value
+    return value
+
+
+# Its bounds belong before the validator: those of the field would not be in the description.
+WHOLE = BeforeValidator(number)
+Real = Annotated[float, Strict()]
+Flag = Annotated[bool, Strict()]
+
+
 class Restatement(Model):
     """A claim that the candidate only says what a passage says, with the passage's exact words as evidence."""
 
@@ -323,7 +336,9 @@ class Candidate(Model):
     text: Text
     key: Name | None = Field(default=None, description="The store's own name for the item: entity, file, topic key.")
     store_id: Name | None = Field(default=None, description="Id of the stored item that an update replaces.")
-    expected_version: int | None = Field(default=None, ge=1, description="Version that an update was written against.")
+    expected_version: Annotated[int, Field(ge=1), WHOLE] | None = Field(
+        default=None, description="Version that an update was written against."
+    )
 
 
 class ReviewRequest(Model):
@@ -338,10 +353,10 @@ class ReviewRequest(Model):
     tool: Name = "unknown"
     operation: Operation = Operation.WRITE
     candidates: list[Candidate] = Field(min_length=1, max_length=MAX_CANDIDATES)
-    hygiene_read: bool = Field(default=False, description="Whether the hygiene skill ran earlier in the session.")
-    reminder: bool = Field(default=True, description="Whether this session was shown the hygiene reminder.")
-    deadline_seconds: float = Field(default=7.0, gt=0, le=120, description="Time the caller will wait.")
-    dry_run: bool = Field(
+    hygiene_read: Flag = Field(default=False, description="Whether the hygiene skill ran earlier in the session.")
+    reminder: Flag = Field(default=True, description="Whether this session was shown the hygiene reminder.")
+    deadline_seconds: Real = Field(default=7.0, gt=0, le=120, description="Time the caller will wait.")
+    dry_run: Flag = Field(
         default=False, description="Judge only: nothing becomes an entry, and only what was paid for is on record."
     )
 
@@ -591,7 +606,7 @@ class WithdrawalIn(Model):
     session_id: Key | None = None
     project: Name | None = Field(default=None, description="Only in this project.")
     reason: Annotated[str, BeforeValidator(storable), StringConstraints(max_length=2000)] = ""
-    dry_run: bool = Field(default=False, description="Only list what would be withdrawn.")
+    dry_run: Flag = Field(default=False, description="Only list what would be withdrawn.")
 
     @model_validator(mode="after")
     def _names_a_source(self) -> "WithdrawalIn":
@@ -736,7 +751,7 @@ class DocumentsHeld(Model):
 
 # --- API: budgets -----------------------------------------------------------------------------------------------
 
-Money = Annotated[int, Field(ge=0, le=10**15, description="Micro-dollars.")]
+Money = Annotated[int, Field(ge=0, le=10**15, description="Micro-dollars."), WHOLE]
 
 
 class BudgetIn(Model):
@@ -748,9 +763,11 @@ class BudgetIn(Model):
     )
     period: Period
     limit_microdollars: Money
-    warn_percent: int = Field(default=80, ge=1, le=100, description="Share of the limit at which people are warned.")
+    warn_percent: Annotated[int, Field(ge=1, le=100), WHOLE] = Field(
+        default=80, description="Share of the limit at which people are warned."
+    )
     at_cap: AtCap = AtCap.OFFLINE
-    enabled: bool = Field(default=True, description="A budget that is switched off covers and limits nothing.")
+    enabled: Flag = Field(default=True, description="A budget that is switched off covers and limits nothing.")
 
 
 class BudgetOut(Model):
@@ -830,7 +847,9 @@ class KeyIn(Model):
     projects: Annotated[list[Name], Field(min_length=1, max_length=200)] | None = Field(
         description="Names of the projects that the key is bound to; null for all. An admin's key is bound to none."
     )
-    expires_in_days: int | None = Field(default=None, ge=1, le=LONGEST_LIFE_DAYS, description="Null for never.")
+    expires_in_days: Annotated[int, Field(ge=1, le=LONGEST_LIFE_DAYS), WHOLE] | None = Field(
+        default=None, description="Null for never."
+    )
 
 
 class KeyOut(Model):
@@ -858,8 +877,8 @@ class KeyMade(Model):
 class RotationIn(Model):
     """How a key gets a new secret."""
 
-    overlap_hours: int = Field(
-        default=24, ge=0, le=LONGEST_OVERLAP_HOURS, description="How long the former secret is good as well."
+    overlap_hours: Annotated[int, Field(ge=0, le=LONGEST_OVERLAP_HOURS), WHOLE] = Field(
+        default=24, description="How long the former secret is good as well."
     )
 
 

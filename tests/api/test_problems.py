@@ -104,6 +104,23 @@ def test_a_body_that_is_no_request_is_invalid(http: httpx.Client, problem: Probl
     assert CANARY[:12] not in response.text
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("deadline_seconds", True), ("deadline_seconds", "7"), ("dry_run", 1), ("hygiene_read", "yes")]
+)
+def test_a_value_of_another_type_is_not_taken_for_one(
+    http: httpx.Client, problem: Problem, project: str, name: str, value: object
+) -> None:
+    response = http.post("/v1/reviews", json=call(GOOD[0], project=project) | {name: value})
+    assert (response.status_code, problem(response)["type"]) == (422, "urn:memory-bouncer:problem:invalid")
+
+
+@pytest.mark.parametrize("version", [True, "1"])
+def test_a_version_is_a_number(http: httpx.Client, project: str, version: object) -> None:
+    body = call(GOOD[0], project=project)
+    body["candidates"][0]["expected_version"] = version
+    assert http.post("/v1/reviews", json=body).status_code == 422
+
+
 def test_a_body_nested_beyond_all_measure_is_refused(http: httpx.Client, problem: Problem) -> None:
     content = b'{"tool_input": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     response = http.post("/v1/hooks/claude-code", content=content, headers={"Content-Type": "application/json"})
