@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from app.cli.console import Json, out
+from app.cli.console import At, Json, out
 from app.cli.keys import desk_at, id_of
 from app.errors import Invalid, NotFound
 from app.schemas import AtCap, BudgetIn, BudgetList, BudgetOut, BudgetReport, BudgetScope, Model, Period
@@ -24,10 +24,6 @@ budget = typer.Typer(
     no_args_is_help=True,
 )
 
-At = Annotated[
-    str | None,
-    typer.Option("--url", envvar="MEMORY_BOUNCER_URL", help="A service; empty for the database of this machine."),
-]
 Project = Annotated[str | None, typer.Option("--project", help="The budget of this project.")]
 Key = Annotated[
     str | None, typer.Option("--key", metavar="ID|NAME", help="The budget of this key; by name if only one has it.")

@@ -11,6 +11,10 @@ out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text for people.")]
+At = Annotated[
+    str | None,
+    typer.Option("--url", envvar="MEMORY_BOUNCER_URL", help="A service; empty for the database of this machine."),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Url = Annotated[
     str | None, typer.Option(envvar="MEMORY_BOUNCER_URL", help="The service; by default the one on this machine.")

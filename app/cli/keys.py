@@ -9,7 +9,7 @@ import typer
 from pydantic import ValidationError
 from rich.markup import escape
 
-from app.cli.console import Json, err, out, table_of
+from app.cli.console import At, Json, err, out, table_of
 from app.errors import Conflict, Invalid, NotFound
 from app.schemas import LONGEST_LIFE_DAYS, LONGEST_OVERLAP_HOURS, KeyIn, KeyMade, KeyOut, Role
 from app.settings import load_settings
@@ -23,10 +23,6 @@ keys = typer.Typer(
     no_args_is_help=True,
 )
 
-At = Annotated[
-    str | None,
-    typer.Option("--url", envvar="MEMORY_BOUNCER_URL", help="A service; empty for the database of this machine."),
-]
 Which = Annotated[str, typer.Argument(metavar="ID|NAME", help="The key's id, or its name if only one has it.")]
 
 

@@ -30,7 +30,7 @@ from rich.table import Table  # noqa: E402
 from app.logs import configure_logs  # noqa: E402
 from app.settings import Settings  # noqa: E402
 from benchmarks.service.run import Contestant, Texts, ask, drive, fill, server  # noqa: E402
-from tests.support.messages_api import MessagesApi, messages_api, reply, slow  # noqa: E402
+from tests.support.messages_api import MessagesApi, asking_always, messages_api, reply, slow  # noqa: E402
 
 SERVE = [sys.executable, "-c", "from app.cli import main; main()", "serve", "--port", "0", "--data-dir"]
 ENTRIES = 2_000
@@ -101,23 +101,18 @@ def offline(count: int, clients: int, seconds: float) -> Measured:
 
 def by_model(count: int, flying: int, seconds: float, model_seconds: float) -> Measured:
     """Reviews by a model that takes its time, with so many calls in flight in each process."""
-    with tempfile.TemporaryDirectory() as place, messages_api(slow(reply(), before_headers=model_seconds)) as model:
-        environment = {
-            "MEMORY_BOUNCER_ANTHROPIC_API_KEY": "test-" + "key-" * 4,
-            "MEMORY_BOUNCER_ANTHROPIC_BASE_URL": model.url,
-            "MEMORY_BOUNCER_BUDGET_MICRODOLLARS": "100000000000",
-            "MEMORY_BOUNCER_CASCADE": "off",
-            "MEMORY_BOUNCER_MODEL_CALLS_PER_MINUTE": "0",
-            "MEMORY_BOUNCER_LEVEL": "model",
-        }
-        with services(Path(place), count, environment) as contestants:
-            _warm_up(contestants)
-            before = [memory(c.process) for c in contestants]
-            peak, grown = asyncio.run(_watched(contestants, model, flying, seconds))
-            measured = summed(f"model, {count} process{'es' * (count > 1)}", contestants)
-            measured.peak = peak
-            measured.kilobytes_each = sum(grown[n] - before[n] for n in range(count)) / (count * flying)
-            return measured
+    with (
+        tempfile.TemporaryDirectory() as place,
+        messages_api(slow(reply(), before_headers=model_seconds)) as model,
+        services(Path(place), count, asking_always(model)) as contestants,
+    ):
+        _warm_up(contestants)
+        before = [memory(c.process) for c in contestants]
+        peak, grown = asyncio.run(_watched(contestants, model, flying, seconds))
+        measured = summed(f"model, {count} process{'es' * (count > 1)}", contestants)
+        measured.peak = peak
+        measured.kilobytes_each = sum(grown[n] - before[n] for n in range(count)) / (count * flying)
+        return measured
 
 
 async def _watched(

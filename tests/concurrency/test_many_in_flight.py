@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 
 from tests.support.http_service import call
-from tests.support.messages_api import messages_api, reply, together
+from tests.support.messages_api import asking_always, messages_api, reply, together
 from tests.support.service import running_service
 
 MANY = 200
@@ -16,16 +16,11 @@ PATIENCE = 120.0
 async def test_two_hundred_reviews_wait_for_a_slow_model_at_once(tmp_path: Path, database_url: str) -> None:
     """The model answers nobody until all of them have asked it."""
     with messages_api(together(reply(), MANY)) as model:
-        settings = {
-            "MEMORY_BOUNCER_DATABASE_URL": "" if database_url.startswith("sqlite") else database_url,
-            "MEMORY_BOUNCER_ANTHROPIC_API_KEY": "test-" + "key-" * 4,
-            "MEMORY_BOUNCER_ANTHROPIC_BASE_URL": model.url,
-            "MEMORY_BOUNCER_MODEL_TIMEOUT_SECONDS": str(PATIENCE),
-            "MEMORY_BOUNCER_BUDGET_MICRODOLLARS": "1000000000",
-            "MEMORY_BOUNCER_CASCADE": "off",
-            "MEMORY_BOUNCER_MODEL_CALLS_PER_MINUTE": "0",
-            "MEMORY_BOUNCER_LEVEL": "model",
-        }
+        settings = asking_always(
+            model,
+            MEMORY_BOUNCER_DATABASE_URL="" if database_url.startswith("sqlite") else database_url,
+            MEMORY_BOUNCER_MODEL_TIMEOUT_SECONDS=str(PATIENCE),
+        )
         with running_service(tmp_path, settings) as service:
             limits = httpx.Limits(max_connections=None)
             async with httpx.AsyncClient(

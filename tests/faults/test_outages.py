@@ -5,7 +5,7 @@ import os
 import resource
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import pytest
 from hooks import store_hygiene_gate as hook
 from tests.support.hook_runs import Said, event, journal, run
 from tests.support.http_service import call
-from tests.support.messages_api import MessagesApi, error, messages_api, reply, slow
+from tests.support.messages_api import MessagesApi, asking_always, error, messages_api, reply, slow
 from tests.support.pipelines import GOOD
 from tests.support.postgres import own_postgres
 from tests.support.service import Service, running_service
@@ -134,22 +134,11 @@ def model() -> Iterator[MessagesApi]:
         yield api
 
 
-def asking(model: MessagesApi) -> Mapping[str, str]:
-    return {
-        "MEMORY_BOUNCER_ANTHROPIC_API_KEY": "test-" + "key-" * 4,
-        "MEMORY_BOUNCER_ANTHROPIC_BASE_URL": model.url,
-        "MEMORY_BOUNCER_BUDGET_MICRODOLLARS": "50000000",
-        "MEMORY_BOUNCER_CASCADE": "off",
-        "MEMORY_BOUNCER_MODEL_CALLS_PER_MINUTE": "0",
-        "MEMORY_BOUNCER_LEVEL": "model",
-    }
-
-
 def test_a_model_that_takes_a_minute_holds_up_neither_hooks_nor_other_projects(
     tmp_path: Path, model: MessagesApi
 ) -> None:
     model.script(*[slow(reply(), before_headers=float(AWAY))] * len(GOOD))
-    with running_service(tmp_path, asking(model)) as service, ThreadPoolExecutor(1) as pool:
+    with running_service(tmp_path, asking_always(model)) as service, ThreadPoolExecutor(1) as pool:
         httpx.put(f"{service.url}/v1/projects/free", json={"level": "offline"}, trust_env=False).raise_for_status()
         asked = pool.submit(offer_all, service)
         free = httpx.post(f"{service.url}/v1/reviews", json=call(GOOD[0], project="free"), trust_env=False, timeout=60)
@@ -165,7 +154,7 @@ def test_a_model_that_takes_a_minute_holds_up_neither_hooks_nor_other_projects(
 def test_a_storm_of_overload_is_told_as_what_it_is_and_passes(tmp_path: Path, model: MessagesApi) -> None:
     many = 12
     model.script(*[error(529, kind="overloaded_error")] * (2 * (many + len(GOOD))))
-    with running_service(tmp_path, {**asking(model), "MEMORY_BOUNCER_AT_CAP": "hold"}) as service:
+    with running_service(tmp_path, asking_always(model, MEMORY_BOUNCER_AT_CAP="hold")) as service:
         bodies = [call(f"{GOOD[0]} Case {number}.", project="p", session=f"c{number}") for number in range(many)]
         with ThreadPoolExecutor(many) as pool:
             responses = list(

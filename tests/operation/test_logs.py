@@ -20,7 +20,17 @@ import pytest
 from app.logs import configure_logs
 from tests.support.canaries import canaries
 from tests.support.http_service import call
-from tests.support.messages_api import MessagesApi, drop, error, junk, messages_api, refusal, reply, truncated
+from tests.support.messages_api import (
+    MessagesApi,
+    asking_always,
+    drop,
+    error,
+    junk,
+    messages_api,
+    refusal,
+    reply,
+    truncated,
+)
 from tests.support.pipelines import GOOD, SLOP
 from tests.support.service import BOUNCER, Service, running_service
 
@@ -44,15 +54,7 @@ def model() -> Iterator[MessagesApi]:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory, model: MessagesApi) -> Iterator[Service]:
-    settings = {
-        "MEMORY_BOUNCER_ANTHROPIC_API_KEY": "test-" + "key-" * 4,
-        "MEMORY_BOUNCER_ANTHROPIC_BASE_URL": model.url,
-        "MEMORY_BOUNCER_BUDGET_MICRODOLLARS": "50000000",
-        "MEMORY_BOUNCER_CASCADE": "off",
-        "MEMORY_BOUNCER_MODEL_CALLS_PER_MINUTE": "0",
-        "MEMORY_BOUNCER_LEVEL": "model",
-        "MEMORY_BOUNCER_BUSY_TIMEOUT_SECONDS": "0.3",
-    }
+    settings = asking_always(model, MEMORY_BOUNCER_BUSY_TIMEOUT_SECONDS="0.3")
     with running_service(tmp_path_factory.mktemp("service"), settings) as running:
         yield running
 

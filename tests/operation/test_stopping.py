@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.support.http_service import call
-from tests.support.messages_api import MessagesApi, messages_api, reply, slow
+from tests.support.messages_api import MessagesApi, asking_always, messages_api, reply, slow
 from tests.support.pipelines import GOOD
 from tests.support.service import Service, running_service
 
@@ -31,16 +31,11 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def settings(model: MessagesApi, database_url: str, drain: float) -> dict[str, str]:
-    return {
-        "MEMORY_BOUNCER_DATABASE_URL": "" if database_url.startswith("sqlite") else database_url,
-        "MEMORY_BOUNCER_ANTHROPIC_API_KEY": "test-" + "key-" * 4,
-        "MEMORY_BOUNCER_ANTHROPIC_BASE_URL": model.url,
-        "MEMORY_BOUNCER_BUDGET_MICRODOLLARS": "50000000",
-        "MEMORY_BOUNCER_CASCADE": "off",
-        "MEMORY_BOUNCER_MODEL_CALLS_PER_MINUTE": "0",
-        "MEMORY_BOUNCER_LEVEL": "model",
-        "MEMORY_BOUNCER_DRAIN_SECONDS": str(drain),
-    }
+    return asking_always(
+        model,
+        MEMORY_BOUNCER_DATABASE_URL="" if database_url.startswith("sqlite") else database_url,
+        MEMORY_BOUNCER_DRAIN_SECONDS=str(drain),
+    )
 
 
 def ask(service: Service, text: str) -> httpx.Response:

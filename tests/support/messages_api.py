@@ -330,3 +330,16 @@ async def _hung_up(reader: asyncio.StreamReader, seconds: float) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def asking_always(model: MessagesApi, **others: str) -> dict[str, str]:
+    """Settings of a service that asks the model about every text, as often as it likes and out of a large budget."""
+    return {
+        "MEMORY_BOUNCER_ANTHROPIC_API_KEY": "test-" + "key-" * 4,
+        "MEMORY_BOUNCER_ANTHROPIC_BASE_URL": model.url,
+        "MEMORY_BOUNCER_BUDGET_MICRODOLLARS": "100000000000",
+        "MEMORY_BOUNCER_CASCADE": "off",
+        "MEMORY_BOUNCER_MODEL_CALLS_PER_MINUTE": "0",
+        "MEMORY_BOUNCER_LEVEL": "model",
+        **others,
+    }
