@@ -168,7 +168,7 @@ def main() -> None:
     embedder = WordLlamaEmbedder()
     counts: defaultdict[int, int] = defaultdict(int)
     for file in sorted(CANDIDATES.glob("*.jsonl")):
-        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
         project = Project(file.stem, rows, embedder)
         for row in project.rows:
             project.surround(row)

@@ -27,6 +27,7 @@ from app.reviewers.cascade import Certainty
 from app.reviewers.features import Known, Wording
 from app.reviewers.linear import LinearModel, Models
 from app.reviewers.pairs import Comparison, Side
+from app.reviewers.wrapping import unwrapped
 from app.schemas import Category, Reason, Verdict
 
 DATA = Path(__file__).parent / "data"
@@ -158,7 +159,7 @@ class Texts:
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = rows
         self._pieces = pieces.load()
-        self._wordings = [Wording.of(row.text[: offline.LONGEST_TEXT], self._pieces) for row in rows]
+        self._wordings = [Wording.of(unwrapped(row.text[: offline.LONGEST_TEXT]), self._pieces) for row in rows]
         self.known = Known(self._common(), self._groups())
         self.counts = [features.count(wording, self.known) for wording in self._wordings]
         measured = np.array([features.dense(wording, self._pieces) for wording in self._wordings])
@@ -391,7 +392,7 @@ def pairs_of(cases: Sequence[Labelled]) -> list[Pair]:
         for case in cases
         for entry in case.entries
         if case.suite is Suite.DUPLICATES or case.verdict in (Verdict.DUPLICATE, Verdict.UPDATE)
-        if case.suite is Suite.DUPLICATES or entry.category is not Category.STATE
+        if entry.category is not Category.STATE
     ]
     by_project: defaultdict[str, list[Side]] = defaultdict(list)
     for case in cases:

@@ -225,7 +225,7 @@ def _write(folder: Path, made: report.Report, judged: Sequence[Judged]) -> None:
 
 def _read(folder: Path) -> list[Judged]:
     try:
-        lines = (folder / RESULTS).read_text(encoding="utf-8").splitlines()
-        return [_JUDGED.validate_json(line) for line in lines]
+        lines = (folder / RESULTS).read_text(encoding="utf-8").split("\n")
+        return [_JUDGED.validate_json(line) for line in lines if line]
     except (OSError, ValueError) as exc:
         raise Invalid(f"{folder} holds no results of an earlier `bouncer eval --out`.") from exc

@@ -119,7 +119,7 @@ def split_of(group: str) -> Split:
 
 def _cases(file: Path, root: Path) -> Iterator[Labelled]:
     build = _BUILDERS.get(file.stem) or _BUILDERS.get(file.parent.name, _candidate)
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), start=1):
         if not line.strip():
             continue
         try:

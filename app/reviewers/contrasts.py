@@ -27,12 +27,13 @@ CONTRASTS = (
     ("over", "under"),
     ("at least", "at most"),
     ("with", "disregarding"),
+    ("forwards", "reversed"),
 )
 FOCUS = frozenset({"only", "also"})
 # Senses that turn a text by being there.
 TURNING = frozenset({
     "although", "if", "until", "unless", "only", "also", "may", "mostly", "sometimes", "most", "some", "off", "out",
-    "down", "at least", "at most", "disregarding",
+    "down", "at least", "at most", "disregarding", "reversed",
 })  # fmt: skip
 
 _OF = {sense: place for place, senses in enumerate(CONTRASTS) for sense in senses}
@@ -82,10 +83,11 @@ _SPACED: dict[str, dict[str, str]] = {
         "down": "down|downward|downwards",
         "over": "over|above|more than|exceeding",
         "under": "under|below|less than|fewer than|beneath",
-        "at least": "at least|no less than|no fewer than|minimum of",
-        "at most": "at most|no more than|maximum of",
+        "at least": "at least|no less than|no fewer than|minimum of|minimum",
+        "at most": "at most|no more than|maximum of|maximum|max|at maximum|at the most",
         "with": "with|including|considering",
         "disregarding": "ignoring|disregarding|irrespective of|regardless of",
+        "reversed": "reverse|reversed|inverse|inverted|opposite|backwards|the other way round|vice versa",
     },
     "de": {
         "": "nicht nur|je nach|nur wenn|und so weiter|so dass|immer wieder",
@@ -116,9 +118,10 @@ _SPACED: dict[str, dict[str, str]] = {
         "over": "uber|mehr als|oberhalb",
         "under": "unter|weniger als|unterhalb",
         "at least": "mindestens|wenigstens|zumindest",
-        "at most": "hochstens|maximal",
+        "at most": "hochstens|maximal|max",
         "with": "mit|samt",
         "disregarding": "ungeachtet|unabhangig von",
+        "reversed": "umgekehrt|umgekehrte|umgekehrter|umgekehrten|ruckwarts|andersherum",
     },
     "es": {
         "": "no solo|para que|solo si|si no|a no ser que|por si|si mismo|si misma",
@@ -151,6 +154,7 @@ _SPACED: dict[str, dict[str, str]] = {
         "at most": "como maximo|como mucho|a lo sumo",
         "with": "con",
         "disregarding": "sin importar|independientemente",
+        "reversed": "inverso|inversa|al reves|contrario",
     },
     "fr": {
         "": "pas seulement|afin que|pour que|seulement si|sinon",
@@ -183,6 +187,7 @@ _SPACED: dict[str, dict[str, str]] = {
         "at most": "au plus|au maximum",
         "with": "avec|y compris",
         "disregarding": "sans tenir compte|independamment",
+        "reversed": "inverse|a rebours|a l envers|contraire",
     },
     "pt": {
         "": "nao so|para que|so se|se nao",
@@ -214,6 +219,7 @@ _SPACED: dict[str, dict[str, str]] = {
         "at most": "no maximo",
         "with": "com",
         "disregarding": "independentemente",
+        "reversed": "inverso|inversa|ao contrario",
     },
     "it": {
         "": "non solo|solo se|se non",
@@ -245,6 +251,7 @@ _SPACED: dict[str, dict[str, str]] = {
         "at most": "al massimo",
         "with": "con",
         "disregarding": "indipendentemente",
+        "reversed": "inverso|inversa|al contrario",
     },
     "ru": {
         "": "не только|только если|так что|чтобы",
@@ -275,6 +282,7 @@ _SPACED: dict[str, dict[str, str]] = {
         "at least": "не менее|не меньше|минимум|по меньшей мере|хотя бы",
         "at most": "не более|не больше|максимум",
         "disregarding": "независимо|не учитывая",
+        "reversed": "обратном|обратный|наоборот",
     },
     "pl": {
         "": "nie tylko|tylko jesli|zeby",
@@ -305,6 +313,7 @@ _SPACED: dict[str, dict[str, str]] = {
         "at least": "co najmniej|przynajmniej|minimum",
         "at most": "co najwyzej|najwyzej|maksymalnie",
         "disregarding": "niezaleznie|bez wzgledu",
+        "reversed": "odwrotnie|odwrotnej|na odwrot",
     },
     "tr": {
         "because": "cunku|nedeniyle|yuzunden|dolayi",

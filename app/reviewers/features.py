@@ -59,8 +59,6 @@ _KINDS_OF_CODE = tuple(
         (r".*_", "codename"),
     )
 )
-# Fields as YAML writes them, between two lines of dashes.
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?:[\w.-]+:.*\n|[ \t]+.*\n|- .*\n|\n)+(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _BEFORE_CODE = ((re.compile(r"```.*?(?:```|\Z)", re.DOTALL), " codeblock "), (re.compile(r"https?://\S+"), " url "))
 # Each with a sign that must be there, since to look for one sign is far quicker.
 _AFTER_CODE = tuple(
@@ -122,11 +120,6 @@ class Wording:
         """The wording of a text."""
         shown = masked(text)
         return cls(text, shown, pieces.cut(shown))
-
-
-def without_front_matter(text: str) -> str:
-    """What a note says, without the fields that its tool keeps at its head; all of it where there is nothing else."""
-    return text[found.end() :] if (found := _FRONT_MATTER.match(text)) and text[found.end() :].strip() else text
 
 
 def masked(text: str) -> str:

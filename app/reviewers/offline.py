@@ -8,7 +8,7 @@ their numbers, names and negation agree. A text that may be an attack it leaves 
 from collections import Counter
 from collections.abc import Iterator
 
-from app.reviewers import cascade, clauses, features, linear, pairs, pieces
+from app.reviewers import cascade, clauses, features, linear, pairs, pieces, wrapping
 from app.reviewers.pairs import Comparison, Side
 from app.schemas import Brief, Category, EntryStatus, Facts, Fault, Judgement, Neighbour, Passage, Restatement, Scope
 
@@ -35,9 +35,9 @@ class OfflineReviewer:
     def judge(self, brief: Brief) -> Judgement:
         """Facts about the candidate; beside them the fault that it is suspicious, where wording cannot decide that."""
         text = brief.text[:LONGEST_TEXT]
-        body = features.without_front_matter(text)
+        body = wrapping.unwrapped(text)
         counted, found = self._score(body)
-        # A tool's fields say nothing of what a memory is worth, but may well hold an order.
+        # What is wrapped round a memory says nothing of its worth, but may well hold an order.
         hostile = found["attack"] if body == text else max(found["attack"], self._score(text)[1]["attack"])
         hostile = self._worst_clause(text) + self._models.texts_share * hostile
         attack = self._models.probability("attack", hostile)

@@ -32,6 +32,7 @@ NAMES_OVERLAP = 0.5
 AKIN = 0.35
 STEM, SHORTEST_BEGINNING = 5, 3
 MOST_WORDS = 160
+FOCUS_REACH = 2
 # Below these hardly a duplicate of the training data lies, but most neighbours do.
 LEAST_COSINE, LEAST_WORDS = 0.3, 0.1
 
@@ -48,6 +49,7 @@ _CONDITION = re.compile(
     r"例外|ただし|限り|除外|除了|除非|但是|예외|제외|단,",
     re.IGNORECASE,
 )
+_FLOATING = frozenset(map(spelling.folded, spellings.FLOATING)) - {""}
 # A language that writes every noun with a capital.
 _GERMAN = re.compile(r"\b(?:der|die|das|den|dem|und|nicht|ist|wird|werden|eine?|im|auf)\b")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -59,10 +61,10 @@ _ORDER = re.compile(
     re.IGNORECASE,
 )
 _CHANGE = re.compile(
-    r"\b(?:now|nowadays|no longer|any ?more|since|until|correction|corrected|was wrong|used to|formerly|instead|"
-    r"meanwhile|from \w+ on|finally|moved|changed|replaced|switched|seit|jetzt|inzwischen|nun|ab|korrektur|falsch|"
-    r"mittlerweile|statt|früher|ya no|ahora|desde|corrección|antes|désormais|depuis|corrigé|avant|agora|adesso|prima|"
-    r"теперь|больше|раньше|поправка|вместо|artık|düzeltme|teraz|już|od|zamiast)\b|"
+    r"\b(?:now|nowadays|no longer|any ?more|correction|corrected|was wrong|(?:we|i|was) thought|contrary to|used to|"
+    r"formerly|instead|meanwhile|from \w+ on|finally|moved|changed|replaced|switched|jetzt|inzwischen|nun|korrektur|"
+    r"falsch|mittlerweile|statt|früher|ya no|ahora|desde|corrección|désormais|corrigé|agora|adesso|"
+    r"теперь|больше|раньше|поправка|вместо|artık|düzeltme|teraz|już|zamiast)\b|"
     r"現在|今は|以前|訂正|変更|不再|改|更正|现在|之前|이제|더 이상|정정",
     re.IGNORECASE,
 )
@@ -113,7 +115,8 @@ class Side:
         if not prose.isupper() and not _GERMAN.search(prose):
             capitals = _CAPITALISED.finditer(prose)
             found.update(m.group() for m in capitals if not _BEGINS_SENTENCE.search(prose[: m.start()]))
-        return frozenset(name.casefold() for name in found if name.isascii() and not name.isdigit())
+        folded = (name.casefold() for name in found if name.isascii() and not name.isdigit())
+        return frozenset(name for name in folded if name not in spellings.UNITS)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -141,14 +144,20 @@ class Side:
 
     @cached_property
     def focus(self) -> frozenset[str]:
-        """The stems on both sides of each "only" and "also": where it stands beside its word does not matter."""
+        """The stems near each "only" and "also": where it stands beside its word does not matter."""
         core = self.core
         places = [place for place, stem in enumerate(core) if self.is_focus(stem)]
-        return frozenset(core[near] for place in places for near in (place - 1, place + 1) if 0 <= near < len(core))
+        reach = range(-FOCUS_REACH, FOCUS_REACH + 1)
+        near = {place + step for place in places for step in reach if step}
+        return frozenset(core[place] for place in near if 0 <= place < len(core))
 
     def is_focus(self, stem: str) -> bool:
         """Whether it is an "only" or "also"."""
         return self.small.get(stem) in contrasts.FOCUS
+
+    def floats(self, stem: str) -> bool:
+        """Whether it may stand before or after what it says something of."""
+        return stem in _FLOATING or self.is_focus(stem)
 
     @cached_property
     def changes(self) -> int:
@@ -262,8 +271,8 @@ class Comparison:
         """How many shared stems follow another than in the stored text, though no clause begins between them."""
         inflected = self._unmatched[2]
         common = {s for s in self.stored.counted if s in self.offered.counted} | set(inflected.values())
-        told = [s for s in self.stored.core if s in common and not self.stored.is_focus(s)]
-        retold = [(inflected.get(s, s), p) for p, s in enumerate(self.offered.core) if not self.offered.is_focus(s)]
+        told = [s for s in self.stored.core if s in common and not self.stored.floats(s)]
+        retold = [(inflected.get(s, s), p) for p, s in enumerate(self.offered.core) if not self.offered.floats(s)]
         retold = [(s, place) for s, place in retold if s in common]
         order = [s for s, _ in retold]
         if _rotated(told, order):

@@ -31,6 +31,7 @@ _UNSPACED_QUANTITY = re.compile(rf"(\d+|[一二两両三四五六七八九十])\
 _GROUPS_OF_THOUSANDS = re.compile(r"(?<=\d)[,\u2009\u202f\u00a0'’](?=\d{3}(?!\d))|(?<=\d) (?=000(?!\d))")
 _PER_CENT = re.compile(r"\s?\b(?:per cent|por ciento|pour cent|per cento)\b|(?<=\d)\s?(?:％|%)", re.IGNORECASE)
 _CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))?\s?([ap])(?:\.\s?)?m\b\.?|\b0(?=\d:\d\d\b)", re.IGNORECASE)
+_TITLE = re.compile(r"\W*(\w[^\n]{2,70}?)(?:[.:](?=\s)|\s[—–-](?=\s)|\n)")
 # "restore of a snapshot" is a snapshot restore.
 _OF = re.compile(r"\b([a-z]{3,}) of (?:the |an? |its |our |their )?([a-z]{3,})\b", re.IGNORECASE)
 _NOT_OF = frozenset(words("out instead because one two each all some most none any many few kind part end top front"))
@@ -82,10 +83,19 @@ def untemplated(text: str) -> str:
     return spellings.UNSPACED_TEMPLATE.sub(" ", spellings.TEMPLATE.sub(" ", text))
 
 
+def _without_title(text: str) -> str:
+    """The text without a title that says only what the rest says too."""
+    found = _TITLE.match(text)
+    if found is None:
+        return text
+    title, rest = (frozenset(map(folded, words(part))) for part in (found.group(1), text[found.end() :]))
+    return text[found.end() :] if title <= rest | {""} else text
+
+
 def said(text: str) -> Saying:
     """What a text says, spelling aside."""
     shown = text.lower() if text.isupper() else text
-    plain = _UNSPACED_QUANTITY.sub(_spaced_quantity, _CLOCK.sub(_hour, untemplated(shown)))
+    plain = _UNSPACED_QUANTITY.sub(_spaced_quantity, _CLOCK.sub(_hour, _without_title(untemplated(shown))))
     plain = _OF.sub(_compound, _PER_CENT.sub("%", _GROUPS_OF_THOUSANDS.sub("", plain)))
     marked = _BOUNDARY.sub(_BREAK, _LETTER_NAME.sub(r"#\1 ", _NEGATIONS.sub(f" {NEGATION} ", plain)))
     stems: list[str] = []
@@ -109,6 +119,7 @@ def said(text: str) -> Saying:
             found = _amount(amount)
         else:
             found = [(folded(word), word) for word in words(token)]
+            negated = negated and token.casefold() not in spellings.CONJUNCTIONS
         for stem, word in found:
             _append(stems, written, stem, word)
         if places and len(stems) > places and ended >= 0 and not marked[ended : match.start()].strip("-`*_ "):

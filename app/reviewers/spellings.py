@@ -44,6 +44,20 @@ UNSPACED_TEMPLATE = re.compile(
     r"(?:^|(?<=[\n。【\[]))[\s\W]*(?:決定|理由|ルール|注意|メモ|現状|状態|重要|なぜ|何|規則|规则|决定|原因|注意|现状|状态|"
     r"教训|备注|为什么|结论|결정|이유|규칙|주의|상태|메모|중요)\s*(?=[\]】:：)—-])"
 )
+# Words after which another thing is said of, so that a negation before them says nothing of it.
+CONJUNCTIONS = frozenset(
+    {"and", "or", "und", "oder", "y", "e", "o", "et", "ou", "i", "lub", "и", "или", "ve", "en", "of"}
+)
+# Adverbs that may stand before or after what they say something of.
+FLOATING = frozenset(
+    word
+    for line in (
+        "already again usually often sometimes mostly currently twice later",
+        "schon bereits wieder oft meist ya otra veces menudo deja souvent encore gia spesso",
+        "уже опять часто juz znow czesto zaten yine",
+    )
+    for word in line.split()
+)
 # What stands before a word and turns it into its opposite: unpaid, immutable, désactivé, desactivado, незакрытый.
 REVERSING = ("un", "in", "im", "ir", "il", "non", "dis", "de", "des", "mis", "mal", "a", "не")
 ABBREVIATIONS = {
@@ -75,6 +89,7 @@ ABBREVIATIONS = {
         "find finds found finding", "hold holds held holding", "give gives gave given", "come comes came coming",
         "first 1st erste ersten erster", "third 3rd", "erlaubt zulassig",
         "verwenden nutzen benutzen verwendet nutzt benutzt",
+        "average avg", "pixel px pixels", "before beforehand", "character char chars", "second sec",
         "occur happen", "single sole", "wrong incorrect", "shut close", "purchase buy", "silent quiet",
     )
     for long, *shorts in (line.split(),)

@@ -47,6 +47,14 @@ def test_a_single_file_is_read_as_candidates(tmp_path: Path) -> None:
     assert (case.suite, case.project, case.verdict) == (Suite.CANDIDATES, "mine", Verdict.APPROVE)
 
 
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85"])
+def test_a_line_ends_only_where_json_lines_do(tmp_path: Path, mark: str) -> None:
+    file = tmp_path / "mine.jsonl"
+    row = {"id": "a", "text": f"Use{mark}tabs.", "category": "RULE", "verdict": "approve"}
+    file.write_text(json.dumps(row, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert [case.text for case in load(file)] == [row["text"]]
+
+
 @pytest.mark.parametrize(
     "line", ["{", "[]", '{"id": "a"}', '{"id": "a", "text": "x", "category": "NOTE", "verdict": "approve"}']
 )

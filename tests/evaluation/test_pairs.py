@@ -23,7 +23,8 @@ def rows(folder: str) -> list[dict[str, Any]]:
     return [
         {**json.loads(line), "split": split_of(file.stem)}
         for file in sorted((DATA / folder).glob("*.jsonl"))
-        for line in file.read_text(encoding="utf-8").splitlines()
+        for line in file.read_text(encoding="utf-8").split("\n")
+        if line
     ]
 
 
