@@ -73,6 +73,10 @@ def evaluate(
     suite: Annotated[
         list[str] | None, typer.Option(help="Only this suite, such as candidates; may be repeated.")
     ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(help="Only projects (attacks: ideas) of this pattern: 'shop-*', '!shop-*' for others."),
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many texts, evenly spread.")] = None,
     reruns: Annotated[int, typer.Option(min=0, help="Judge so many times again and count flips.")] = 0,
     dry_run: Annotated[
@@ -95,6 +99,7 @@ def evaluate(
             reviewer=reviewer,
             split=split,
             suites=tuple(suite or ()),
+            group=group,
             limit=limit,
             reruns=reruns,
             dry_run=dry_run,

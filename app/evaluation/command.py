@@ -4,6 +4,7 @@ import json
 import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
@@ -32,6 +33,7 @@ class Options(Model):
     reviewer: Literal["offline", "anthropic"] = "offline"
     split: Split | None = None
     suites: tuple[Suite, ...] = ()
+    group: str | None = None
     limit: int | None = None
     reruns: int = 0
     dry_run: Path | None = None
@@ -58,12 +60,18 @@ def select(options: Options) -> list[Labelled]:
         for case in load(options.path)
         if (options.split is None or case.split is options.split)
         and (not options.suites or case.suite in options.suites)
+        and (options.group is None or _fits(case.group, options.group))
     ]
     if options.limit is not None:
         cases = cases[:: max(1, len(cases) // options.limit)][: options.limit]
     if not cases:
         raise Invalid("No labelled text is left with these options.")
     return cases
+
+
+def _fits(group: str, pattern: str) -> bool:
+    wanted = pattern.removeprefix("!")
+    return fnmatchcase(group, wanted) is (wanted == pattern)
 
 
 def run(

@@ -10,17 +10,24 @@ from collections.abc import Iterator
 
 from app.reviewers import cascade, clauses, features, linear, pairs, pieces, wrapping
 from app.reviewers.pairs import Comparison, Side
+from app.reviewers.salvage import lesson
 from app.schemas import Brief, Category, EntryStatus, Facts, Fault, Judgement, Neighbour, Passage, Restatement, Scope
 
 LONGEST_TEXT = 4000
 ALIKE_SIMILARITY = 0.80
 ALIKE_WORDS = 0.6
+# What may keep a memory from standing as it is, as the models name it.
+FAULTS = ("buried", "resource", "no_why", "platitude", "fragment", "several")
 CATEGORIES = (Category.STATE, Category.DECISION, Category.RULE, Category.DISCOVERY, Category.QUIRK)
 
 _NOT_LASTING = "It reads like an account of what was done, or of where things stand just now, not like what stays true."
 _PASSING = "It reads like something that is true only for now."
 _GENERIC = "It reads like advice that holds for any project."
 _FRAGMENT = "It reads like a fragment that means little without its surroundings."
+_BURIED = "It reads like the account of an edit, with what is worth keeping somewhere in it."
+_NARROW = "It reads like something about one resource or one incident; the general rule should come first."
+_UNREASONED = "It reads like a choice without the reason for it."
+_SEVERAL = "It reads like several facts, which would be looked up one by one."
 _SUSPICIOUS = "A part of it reads like an order to whoever reads it; a person should look at it."
 
 
@@ -46,7 +53,7 @@ class OfflineReviewer:
         lasting = slop < thresholds["slop"] or features.is_strange(counted, self._models.text.index, body)
         offered = pairs.side(brief.text)
         likeness, twin = self._same(brief, offered)
-        facts = _facts(found, lasting=lasting, thresholds=thresholds).model_copy(
+        facts = _facts(body, found, lasting=lasting, thresholds=thresholds).model_copy(
             update={
                 "duplicate_of": twin,
                 "restates": self._restated(brief, offered),
@@ -100,7 +107,7 @@ class OfflineReviewer:
         if alike is not None or facts.restates is not None or facts.category is Category.STATE:
             return False
         if lasting:
-            return cascade.reached(self._cascade.good, 1 - slop)
+            return not facts.reason and cascade.reached(self._cascade.good, 1 - slop)
         # Where things stand is told in the words of passing news.
         may_be_state = linear.logistic(standing) >= self._models.thresholds["standing"]
         return not may_be_state and cascade.reached(self._cascade.slop, slop)
@@ -155,7 +162,7 @@ class OfflineReviewer:
         return self._models.probability("same", compared.score(self._models.pair))
 
 
-def _facts(found: dict[str, float], *, lasting: bool, thresholds: dict[str, float]) -> Facts:
+def _facts(text: str, found: dict[str, float], *, lasting: bool, thresholds: dict[str, float]) -> Facts:
     kinds = linear.softmax({category: found[category.value] for category in CATEGORIES})
     # A false STATE would send a good memory to be merged into the project's one STATE entry.
     if lasting and kinds[Category.STATE] < thresholds["state"]:
@@ -176,7 +183,41 @@ def _facts(found: dict[str, float], *, lasting: bool, thresholds: dict[str, floa
         reason="",
         confidence=0.0,
     )
-    return facts if lasting else facts.model_copy(update=_fault_of_slop(found))
+    if not lasting:
+        return facts.model_copy(update=_fault_of_slop(found))
+    return facts.model_copy(update=_fault_of_memory(text, found, kinds, thresholds))
+
+
+def _fault_of_memory(
+    text: str, found: dict[str, float], kinds: dict[Category, float], thresholds: dict[str, float]
+) -> dict[str, object]:
+    """The facts that make the policy send back a memory that cannot stand as it is; none if it can.
+
+    Of several faults the one that is likeliest beyond its threshold.
+    """
+    beyond = {fault: linear.logistic(found[fault]) - thresholds[fault] for fault in FAULTS}
+    salvaged = lesson(text)
+    if salvaged is None:
+        # Without the lesson it could only be called passing, which is another fault.
+        del beyond["buried"]
+    fault = max(beyond, key=lambda name: beyond[name])
+    if beyond[fault] < 0:
+        return {}
+    narrow = max((Category.RULE, Category.DISCOVERY, Category.QUIRK), key=lambda kind: kinds[kind])
+    facts: dict[str, dict[str, object]] = {
+        "buried": {"durable": False, "suggested_text": salvaged, "reason": _BURIED},
+        "resource": {"category": narrow, "scope": Scope.RESOURCE, "gives_why": None, "reason": _NARROW},
+        "no_why": {"category": Category.DECISION, "scope": None, "gives_why": False, "reason": _UNREASONED},
+        "platitude": {
+            "category": Category.RULE,
+            "scope": Scope.PLATITUDE,
+            "gives_why": None,
+            "reason": _GENERIC,
+        },
+        "fragment": {"self_contained": False, "reason": _FRAGMENT},
+        "several": {"single_fact": False, "reason": _SEVERAL},
+    }
+    return facts[fault]
 
 
 def _fault_of_slop(found: dict[str, float]) -> dict[str, object]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.errors import ConfigurationError, Invalid
-from app.evaluation.command import Options, compare, run
+from app.evaluation.command import Options, compare, run, select
 from app.settings import Settings
 from tests.support.messages_api import messages_api
 from tests.support.pipelines import CLEAR_SLOP, GOOD, SLOP, facts
@@ -153,6 +153,15 @@ def test_two_runs_are_compared_over_the_cases_that_both_judged(tmp_path: Path, d
 def test_comparing_with_no_results_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="holds no results"):
         compare(tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(("group", "chosen"), [("sh?p", 3), ("!sh?p", 0), ("shop-*", 0), ("!bakery", 3)])
+def test_projects_are_chosen_by_a_pattern_or_left_out_by_it(data: Path, group: str, chosen: int) -> None:
+    if chosen:
+        assert len(select(Options(path=data, group=group))) == chosen
+    else:
+        with pytest.raises(Invalid, match="No labelled text is left"):
+            select(Options(path=data, group=group))
 
 
 def test_options_that_leave_nothing_are_an_error(tmp_path: Path, data: Path) -> None:
