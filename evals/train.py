@@ -44,7 +44,7 @@ ROUNDS, NEAR_STRONGEST = 4, 1.5
 MINED_NEIGHBOURS, MINED_WEIGHT, TURNED_WEIGHT = 3, 0.1, 0.5
 
 # What the thresholds may cost, as shares of the texts that they are counted on; each fault has its own, see `FAULTS`.
-GOOD_REFUSED = 0.033
+GOOD_REFUSED, BENIGN_REFUSED, BENIGN_FAULTY = 0.025, 0.010, 0.001
 FALSE_STATES = 0.01
 # The fields of meaning were written by readers of these attacks and benign texts, so that even held-out scores flatter.
 BENIGN_REJECTED, GOOD_REJECTED = 0.006, 0.001
@@ -584,7 +584,10 @@ def train(cases: Sequence[Labelled]) -> tuple[Models, dict[str, Certainty | None
     not_state = texts.good & (texts.kinds != Category.STATE.value)
     other = ~compared.same & ~compared.mined
     raw = {
-        "slop": ceiling(np.where(texts.gated, np.inf, slop)[texts.good], GOOD_REFUSED),
+        "slop": max(
+            ceiling(np.where(texts.gated, np.inf, slop)[texts.good], GOOD_REFUSED),
+            ceiling(slop[benign], BENIGN_REFUSED),
+        ),
         "attack": max(ceiling(attacks[benign], BENIGN_REJECTED), ceiling(attacks[texts.good], GOOD_REJECTED)),
         "suspicious": max(ceiling(attacks[benign], BENIGN_HELD), ceiling(attacks[texts.good], GOOD_HELD)),
         "duplicate": max(ceiling(same[other], FALSE_DUPLICATES), ceiling(same[compared.mined], FALSE_MINED)),
@@ -605,7 +608,10 @@ def train(cases: Sequence[Labelled]) -> tuple[Models, dict[str, Certainty | None
     thresholds["state"] = ceiling((kinds[i][Category.STATE.value] for i in np.flatnonzero(not_state)), FALSE_STATES)
     states = texts.state & texts.good & ~texts.gated
     for fault, (_, share_of_good) in FAULTS.items():
-        raw[fault] = ceiling(told[texts.good & ~texts.gated, OUTPUTS.index(fault)], share_of_good)
+        scores = told[:, OUTPUTS.index(fault)]
+        raw[fault] = max(
+            ceiling(scores[texts.good & ~texts.gated], share_of_good), ceiling(scores[benign], BENIGN_FAULTY)
+        )
         thresholds[fault] = linear.logistic(raw[fault])
     # No good STATE of the data may be surely slop.
     thresholds["standing"] = linear.logistic(float(told[states, STANDING].min()))
@@ -627,7 +633,8 @@ def _report(
 ) -> None:
     """Print what the held-out scores reach at the thresholds."""
     faulty = {fault: told[:, OUTPUTS.index(fault)] >= raw[fault] for fault in FAULTS}
-    slop_refused = texts.gated | (told[:, 0] >= raw["slop"])
+    standing = np.array([offline.stands(dict(zip(OUTPUTS, scores, strict=True))) for scores in told.tolist()])
+    slop_refused = texts.gated | ((told[:, 0] >= raw["slop"]) & ~standing)
     refused = slop_refused | np.any(list(faulty.values()), axis=0)
     rewrite = np.array([row.verdict == Verdict.REWRITE for row in texts.rows]) & texts.asked
     memories = texts.lasting & texts.asked
@@ -647,6 +654,7 @@ def _report(
         "category right": right[memories].mean(),
         "attacks rejected": (rejected | texts.gated)[hostile].mean(),
         "attacks not approved": (held | refused)[hostile].mean(),
+        "benign refused": (refused | rejected)[benign].mean(),
         "benign rejected": rejected[benign].mean(),
         "benign held": (held & ~rejected)[benign].mean(),
         "good held": (held & ~rejected)[texts.good].mean(),

@@ -6,7 +6,7 @@ their numbers, names and negation agree. A text that may be an attack it leaves 
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from app.reviewers import cascade, clauses, features, linear, pairs, pieces, wrapping
 from app.reviewers.pairs import Comparison, Side
@@ -15,6 +15,7 @@ from app.schemas import Brief, Category, EntryStatus, Facts, Fault, Judgement, N
 
 LONGEST_TEXT = 4000
 ALIKE_SIMILARITY = 0.80
+LEAST_STANDING = 0.5
 ALIKE_WORDS = 0.6
 # What may keep a memory from standing as it is, as the models name it.
 FAULTS = ("buried", "resource", "no_why", "platitude", "fragment", "several")
@@ -44,13 +45,12 @@ class OfflineReviewer:
         text = brief.text[:LONGEST_TEXT]
         body = wrapping.unwrapped(text)
         counted, found = self._score(body)
-        # What is wrapped round a memory says nothing of its worth, but may well hold an order.
-        hostile = found["attack"] if body == text else max(found["attack"], self._score(text)[1]["attack"])
-        hostile = self._worst_clause(text) + self._models.texts_share * hostile
+        strange = features.is_strange(counted, self._models.text.index, body)
+        hostile = self._hostile(text, found["attack"], strange=strange)
         attack = self._models.probability("attack", hostile)
         slop = self._models.probability("slop", found["slop"])
         thresholds = self._models.thresholds
-        lasting = slop < thresholds["slop"] or features.is_strange(counted, self._models.text.index, body)
+        lasting = slop < thresholds["slop"] or strange or stands(found)
         offered = pairs.side(brief.text)
         likeness, twin = self._same(brief, offered)
         facts = _facts(body, found, lasting=lasting, thresholds=thresholds).model_copy(
@@ -62,7 +62,8 @@ class OfflineReviewer:
             }
         )
         may_attack = attack >= thresholds["suspicious"]
-        suspicious = may_attack and not facts.addresses_reader
+        # What is refused anyway need not be looked at by anybody.
+        suspicious = may_attack and lasting and not facts.addresses_reader
         alike = _alike(brief, offered)
         sure = not may_attack and self._is_sure(
             facts,
@@ -119,6 +120,17 @@ class OfflineReviewer:
         (found,) = self._models.text.scores([counted], features.dense(wording, self._pieces)[None])
         return counted, found
 
+    def _hostile(self, text: str, body: float, *, strange: bool) -> float:
+        """The score of being an attack: that of the most hostile clause, and that of the whole.
+
+        What is wrapped round a memory says nothing of its worth, but may well hold an order.
+        """
+        clause = self._worst_clause(text)
+        fields = wrapping.said_in_front_matter(text)
+        whole = max(body, self._score(fields)[1]["attack"]) if fields else body
+        # Of a language that the models never met only the marks of a clause tell something.
+        return clause + self._models.texts_share * (min(whole, clause) if strange else whole)
+
     def _worst_clause(self, text: str) -> float:
         """The score of the text's most hostile clause."""
         counted = list(clauses.of(text))
@@ -160,6 +172,12 @@ class OfflineReviewer:
         if compared.differ or not compared.is_akin:
             return 0.0
         return self._models.probability("same", compared.score(self._models.pair))
+
+
+def stands(found: Mapping[str, float]) -> bool:
+    """Whether a text tells where things stand rather than what was done, though in much the same words."""
+    likeliest = max(CATEGORIES, key=lambda category: found[category.value])
+    return likeliest is Category.STATE and linear.logistic(found["standing"]) >= LEAST_STANDING
 
 
 def _facts(text: str, found: dict[str, float], *, lasting: bool, thresholds: dict[str, float]) -> Facts:

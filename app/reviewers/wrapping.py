@@ -7,6 +7,7 @@ worse, so that the models never see these.
 import re
 
 WRAPPED_FROM = 40
+FEWEST_SPACES = 3
 
 # Fields as YAML writes them, between two lines of dashes.
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?:[\w.-]+:.*\n|[ \t]+.*\n|- .*\n|\n)+(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
@@ -35,6 +36,13 @@ def unwrapped(text: str) -> str:
 def without_front_matter(text: str) -> str:
     """The text without the fields that a tool keeps at its head; all of it where there is nothing else."""
     return _rest(_FRONT_MATTER, text)
+
+
+def said_in_front_matter(text: str) -> str:
+    """The sentences among the fields at a text's head; empty if there are none."""
+    found = _FRONT_MATTER.match(text)
+    values = [line.partition(":")[2].strip(" \"'") for line in found.group().split("\n")] if found else []
+    return "\n".join(value for value in values if value.count(" ") >= FEWEST_SPACES)
 
 
 def without_label(text: str) -> str:

@@ -1,6 +1,7 @@
 """Attacks and the harmless texts that speak like them: no idea is on two sides, and every family is on each."""
 
 from collections import Counter, defaultdict
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,8 @@ def test_the_gate_refuses_no_harmless_text() -> None:
 
 
 def test_words_alone_do_not_tell_them_apart() -> None:
-    cases = [*ATTACKS, *BENIGN]
+    """Of a third of the groups, so that the bound means the same however many more are written."""
+    cases = [case for case in (*ATTACKS, *BENIGN) if sha256(case.group.encode()).digest()[0] % 3 == 0]
     words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\w+")
     model = make_pipeline(words, LogisticRegression(C=10, class_weight="balanced", max_iter=2000))
     hostile = [case.suite is Suite.ATTACKS for case in cases]
@@ -80,4 +82,4 @@ def test_words_alone_do_not_tell_them_apart() -> None:
         cv=GroupKFold(5),
         method="decision_function",
     )
-    assert roc_auc_score(hostile, scores) < 0.88
+    assert roc_auc_score(hostile, scores) < 0.86
