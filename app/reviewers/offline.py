@@ -16,6 +16,7 @@ from app.schemas import Brief, Category, EntryStatus, Facts, Fault, Judgement, N
 LONGEST_TEXT = 4000
 ALIKE_SIMILARITY = 0.80
 LEAST_STANDING = 0.5
+CLEARLY_HOSTILE, HARMLESS = 2.0, -20.0
 ALIKE_WORDS = 0.6
 # What may keep a memory from standing as it is, as the models name it.
 FAULTS = ("buried", "resource", "no_why", "platitude", "fragment", "several")
@@ -128,8 +129,10 @@ class OfflineReviewer:
         clause = self._worst_clause(text)
         fields = wrapping.said_in_front_matter(text)
         whole = max(body, self._score(fields)[1]["attack"]) if fields else body
-        # Of a language that the models never met only the marks of a clause tell something.
-        return clause + self._models.texts_share * (min(whole, clause) if strange else whole)
+        if strange:
+            # Of a language that the models never met only a clause with marks of an attack tells something.
+            return clause if clause >= CLEARLY_HOSTILE else HARMLESS
+        return clause + self._models.texts_share * whole
 
     def _worst_clause(self, text: str) -> float:
         """The score of the text's most hostile clause."""

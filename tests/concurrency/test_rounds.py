@@ -27,8 +27,8 @@ STATES = (
 # Each says what one of the good ones says, or nearly.
 OTHER_WORDS = (
     "Never retry a payment without its idempotency key; the provider charges the card a second time.",
-    "Always run the database migrations before the workers start, otherwise they read columns that are not there yet.",
-    "Always run database migrations before the workers stop, otherwise they read columns that are not there yet.",
+    "Invoice numbers are taken from the ledger's own counter and never from the row id; auditors want no gaps.",
+    "Invoice numbers are taken from the row id, never from the ledger's own counter, because auditors want no gaps.",
 )
 numbers = itertools.count()
 

@@ -49,7 +49,7 @@ PATIENCE = 20.0
 # Memories that any reviewer lets pass, each about something else.
 GOOD = (
     "Never retry a payment without its idempotency key, because the provider charges the card a second time.",
-    "Migrations of the ledger run before its three workers start, since a worker reads the new columns at once.",
+    "Invoice numbers are taken from the ledger's own counter, never from the row id, because auditors want no gaps.",
     "We chose SQLite over Redis for the job queue because one process writes and backups are a file copy.",
     "The PDF library silently drops fonts that are larger than two megabytes instead of raising an error.",
 )
