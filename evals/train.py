@@ -44,10 +44,10 @@ ROUNDS, NEAR_STRONGEST = 4, 1.5
 MINED_NEIGHBOURS, MINED_WEIGHT, TURNED_WEIGHT = 3, 0.1, 0.5
 
 # What the thresholds may cost, as shares of the texts that they are counted on; each fault has its own, see `FAULTS`.
-GOOD_REFUSED, BENIGN_REFUSED, BENIGN_FAULTY = 0.025, 0.007, 0.001
+GOOD_REFUSED, BENIGN_REFUSED, BENIGN_FAULTY = 0.025, 0.0062, 0.001
 FALSE_STATES = 0.01
 # The fields of meaning were written by readers of these attacks and benign texts, so that even held-out scores flatter.
-BENIGN_REJECTED, GOOD_REJECTED = 0.006, 0.001
+BENIGN_REJECTED, GOOD_REJECTED = 0.004, 0.001
 BENIGN_HELD, GOOD_HELD = 0.100, 0.015
 # Half of what may be false at most, since new texts fare a little worse than those that a threshold was chosen on.
 FALSE_DUPLICATES, FALSE_MINED = 0.005, 0.002
@@ -71,7 +71,7 @@ FAULTS = dict(
             (Reason.NO_WHY, 0.002),
             (Reason.TOO_GENERIC, 0.0),
             (Reason.NOT_SELF_CONTAINED, 0.001),
-            (Reason.SEVERAL_FACTS, 0.0005),
+            (Reason.SEVERAL_FACTS, 0.0),
         ),
         strict=True,
     )
