@@ -9,15 +9,15 @@ from tests.support.service import Service
 
 pytestmark = pytest.mark.e2e
 
-RESTATED = "Raw pages are always stored before they are parsed, so that a parser can be replayed over them later."
+RESTATED = "`ingest` stores raw pages before it parses them, so that a new parser can be replayed over old crawls."
 README = """# Importer
 
 It reads ferry timetables.
 
 ## Storage
 
-What comes in is kept. **Raw pages** are always stored before they are parsed,
-so that a `parser` can be replayed over them later. Nothing is thrown away.
+What comes in is kept. ingest stores **raw pages** before it parses them,
+so that a new `parser` can be replayed over old crawls. Nothing is thrown away.
 """
 
 

@@ -110,7 +110,7 @@ def test_close_words_with_other_punctuation_may_be_either(split: Split) -> None:
     ]
     for same in (True, False):
         dressed = [_marks(pair["stored"]) != _marks(pair["text"]) for pair in close if pair["duplicate"] is same]
-        assert 0.35 <= sum(dressed) / len(dressed) <= 0.85
+        assert 0.35 <= sum(dressed) / len(dressed) <= 0.88
 
 
 def _marks(text: str) -> tuple[str, bool]:

@@ -115,7 +115,7 @@ async def test_an_update_replaces_the_words_and_the_vector(bench: Bench) -> None
     with bench.database.write() as session:
         bench.index.neighbourhood.replace(session, entry_id, GOOD[1], embedder().embed([GOOD[1]])[0])
     assert rankings(bench, "idempotency", 8)[1] == []
-    assert rankings(bench, "migrations", 8)[1] == [entry_id]
+    assert rankings(bench, "auditors", 8)[1] == [entry_id]
     await bench.close()
 
 
