@@ -24,7 +24,7 @@ from tests.support.service import Service, running_service
 TOOL = "mcp__memory__create_entities"
 BUSY = {"MEMORY_BOUNCER_BUSY_TIMEOUT_SECONDS": "0.5"}
 AWAY = "60"
-FRESH = "The lens is polished before dusk and never after, because salt blinds it overnight and the keeper sees nothing."
+FRESH = "The lens is polished before dusk and never after, because salt blinds it overnight and nobody sees."
 
 
 def offer(service: Service, text: str, number: int = 1, **settings: str) -> Said:
@@ -100,7 +100,9 @@ def test_a_database_that_stays_locked(tmp_path: Path, database_url: str) -> None
 
 def test_a_full_disk(tmp_path: Path) -> None:
     with running_service(tmp_path, BUSY) as service:
-        offer(service, "`pilotd` rings the bell twice at low tide, because the pilot boat of Husum waits for the second ring.", number=50)
+        offer(
+            service, "`pilotd` rings the bell twice at low tide, because the boat waits for the second ring.", number=50
+        )
         pid = service.process.pid
         before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         # No byte can be written to any file, the log's included, which is how a full disk looks from inside.
