@@ -127,11 +127,11 @@ class OfflineReviewer:
         What is wrapped round a memory says nothing of its worth, but may well hold an order.
         """
         clause = self._worst_clause(text)
-        fields = wrapping.said_in_front_matter(text)
-        whole = max(body, self._score(fields)[1]["attack"]) if fields else body
         if strange:
             # Of a language that the models never met only a clause with marks of an attack tells something.
             return clause if clause >= CLEARLY_HOSTILE else HARMLESS
+        fields = wrapping.said_in_front_matter(text)
+        whole = max(body, self._score(fields)[1]["attack"]) if fields else body
         return clause + self._models.texts_share * whole
 
     def _worst_clause(self, text: str) -> float:
@@ -217,7 +217,7 @@ def _fault_of_memory(
     Of several faults the one that is likeliest beyond its threshold.
     """
     beyond = {fault: linear.logistic(found[fault]) - thresholds[fault] for fault in FAULTS}
-    salvaged = lesson(text)
+    salvaged = lesson(text) if beyond["buried"] >= 0 else None
     if salvaged is None:
         # Without the lesson it could only be called passing, which is another fault.
         del beyond["buried"]
