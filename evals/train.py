@@ -229,6 +229,12 @@ class Texts:
                 column = OUTPUTS.index(answer)
                 weights[:, column], bias[column] = fit.coef_[row], fit.intercept_[row]
 
+        def tell(answer: str, rows: npt.NDArray[np.int64], answers: Flags, fit: LogisticRegression) -> None:
+            telling = self.telling(seen[rows], answers)
+            fit.fit(seen[rows].multiply(telling).tocsr(), answers)
+            column = OUTPUTS.index(answer)
+            weights[:, column], bias[column] = fit.coef_[0] * telling, fit.intercept_[0]
+
         judged = training[self.judged[training]]
         # The words that tell the kinds apart are those of slop too: there they only blur what is certain.
         unmoved = np.append([name[0] not in features.MOODS for name in model.index], np.ones(seen.shape[1] - width))
@@ -248,17 +254,11 @@ class Texts:
         standing = regression(0.5).fit(seen[either].multiply(unmoved).tocsr(), self.state[either])
         weights[:, STANDING], bias[STANDING] = standing.coef_[0], standing.intercept_[0]
         lasting = training[self.lasting[training]]
-        for column, kind in enumerate(CATEGORIES, start=1):
-            of_kind = self.kinds[lasting] == kind
-            telling = self.telling(seen[lasting], of_kind)
-            one = regression(2.0, tolerance=1e-3).fit(seen[lasting].multiply(telling).tocsr(), of_kind)
-            weights[:, column], bias[column] = one.coef_[0] * telling, one.intercept_[0]
+        for kind in CATEGORIES:
+            tell(kind, lasting, self.kinds[lasting] == kind, regression(2.0, tolerance=1e-3))
         for fault, faulty in self.faulty.items():
             sides = training[(faulty | (self.good & ~self.gated))[training]]
-            telling = self.telling(seen[sides], faulty[sides])
-            told = regression(3.0).fit(seen[sides].multiply(telling).tocsr(), faulty[sides])
-            column = OUTPUTS.index(fault)
-            weights[:, column], bias[column] = told.coef_[0] * telling, told.intercept_[0]
+            tell(fault, sides, faulty[sides], regression(3.0))
         refused = judged[(self.why[judged] != "") & ~np.isin([self.rows[i].verdict for i in judged], [Verdict.APPROVE])]
         reasons = regression(1.0, weight=None, tolerance=5e-4).fit(seen[refused], self.why[refused])
         put(list(reasons.classes_), reasons)
