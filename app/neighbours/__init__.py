@@ -14,6 +14,7 @@ from app.db import Database, Vector
 from app.embeddings import Embedder
 from app.models import ENTRY, ENTRY_VECTOR, LIVE_STATE, STAGED_VECTOR
 from app.neighbours import in_postgres
+from app.neighbours.fusion import DEPTH, fused
 from app.neighbours.in_memory import InMemory, Newcomer, Vicinity
 from app.neighbours.search import Indexed, Search
 from app.projects import ProjectRow
@@ -99,7 +100,7 @@ class Neighbourhood:
             count: most neighbours by similarity; the STATE entry may come on top.
             leave_out: ids of entries that the candidate may equal without being a duplicate.
         """
-        ranked = _interleave(*self.rankings(session, project, text, vector, count + len(leave_out)))
+        ranked = fused(*self.rankings(session, project, text, vector, DEPTH * count + len(leave_out)))
         chosen = [item for item in ranked if item not in leave_out][:count]
         rows = self._rows(session, project.id, chosen)
         listed = [item for item in chosen if item in rows]
@@ -118,7 +119,7 @@ class Neighbourhood:
         """The shortlists of several candidates, given by text and vector; each with what it would take to change it."""
         assert isinstance(self._search, InMemory)  # noqa: S101 - see `sees_many`
         found = self._search.vicinities(session, project, asked, count)
-        chosen = [_interleave([item for item, _ in near.by_vector], near.by_words.ids)[:count] for near in found]
+        chosen = [near.taken() for near in found]
         rows = self._rows(session, project.id, sorted({item for items in chosen for item in items}))
         state = [item for item, row in rows.items() if _is_live_state(row)]
         shortlists: list[tuple[tuple[Neighbour, ...], Vicinity]] = []
@@ -216,12 +217,3 @@ def _neighbour(label: str, row: Sequence[Any], similarities: Mapping[str, float]
         status=status,
         similarity=similarities.get(entry_id, 0.0),
     )
-
-
-def _interleave(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    ranked: dict[str, None] = {}
-    for place in range(max(len(first), len(second))):
-        for ranking in (first, second):
-            if place < len(ranking):
-                ranked.setdefault(ranking[place])
-    return list(ranked)

@@ -15,6 +15,7 @@ from app import space
 from app.db import Vector, after_commit
 from app.embeddings import Embedder, Matrix
 from app.models import ENTRY, ENTRY_VECTOR
+from app.neighbours.fusion import DEPTH, fused
 from app.neighbours.search import VISIBLE, Indexed
 from app.neighbours.word_index import Ranked, WordIndex
 from app.projects import ProjectRow
@@ -61,24 +62,42 @@ class _ProjectIndex:
 
 @dataclass(frozen=True)
 class Vicinity:
-    """What is nearest to a candidate by vector and by words, of which so many are taken by turns."""
+    """What is nearest to a candidate by vector and by words, of which so many are taken."""
 
     count: int
     vector: Vector
     by_vector: list[tuple[str, float]]
     by_words: Ranked
 
-    def would_take(self, newcomer: Newcomer) -> bool:
-        """Whether a further entry, were it there, would be one of those taken."""
+    def taken(self) -> list[str]:
+        """Ids of those that are taken, best first."""
+        return fused(self._by_vector, self.by_words.ids)[: self.count]
+
+    def would_change(self, newcomer: Newcomer) -> bool:
+        """Whether others would be taken if a further entry were there."""
         similarity = float(newcomer.vector @ self.vector)
         first = sum(other > similarity for _, other in self.by_vector)
         second = self.by_words.place(newcomer.words)
-        return self._reaches(first, first) or (second is not None and self._reaches(second + 1, second))
+        with_it = fused(
+            _with(_NEW, self._by_vector, first, self._depth), _with(_NEW, self.by_words.ids, second, self._depth)
+        )
+        return with_it[: self.count] != self.taken()
 
-    def _reaches(self, by_vector: int, by_words: int) -> bool:
-        """Whether so many of the one ranking and of the other leave room for another one."""
-        before = {item for item, _ in self.by_vector[:by_vector]}.union(self.by_words.ids[:by_words])
-        return len(before) < self.count
+    @property
+    def _by_vector(self) -> list[str]:
+        return [item for item, _ in self.by_vector]
+
+    @property
+    def _depth(self) -> int:
+        return DEPTH * self.count
+
+
+_NEW = ""  # no entry's id
+
+
+def _with(item: str, ranking: Sequence[str], place: int | None, depth: int) -> list[str]:
+    """The ranking with an item put before the one at a place, no longer than it may be."""
+    return list(ranking) if place is None else [*ranking[:place], item, *ranking[place:]][:depth]
 
 
 class InMemory:
@@ -107,11 +126,12 @@ class InMemory:
     def vicinities(
         self, session: Session, project: ProjectRow, asked: Sequence[tuple[str, Vector]], count: int
     ) -> list[Vicinity]:
-        """What is nearest to each of several candidates, given by text and vector."""
+        """What is nearest to each of several candidates, given by text and vector, to take so many of each."""
         index = self._refreshed(session, project)
-        near = index.matrix.nearest_of_each(np.array([vector for _, vector in asked]), count)
+        depth = DEPTH * count
+        near = index.matrix.nearest_of_each(np.array([vector for _, vector in asked]), depth)
         return [
-            Vicinity(count, vector, by_vector, index.words.ranked(runs(text), count))
+            Vicinity(count, vector, by_vector, index.words.ranked(runs(text), depth))
             for (text, vector), by_vector in zip(asked, near, strict=True)
         ]
 

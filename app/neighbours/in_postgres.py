@@ -17,7 +17,7 @@ from app.db import Database, Vector
 from app.embeddings import Embedder
 from app.errors import ConfigurationError
 from app.models import ENTRY, ENTRY_VECTOR
-from app.neighbours.search import LENGTH_WEIGHT, SATURATION, VISIBLE, Indexed
+from app.neighbours.search import LENGTH_FLOOR, VISIBLE, Indexed
 from app.projects import ProjectRow
 from app.words import words
 
@@ -80,8 +80,8 @@ _BY_WORDS = text(
     "  WHERE words @@ CAST(quote_literal(word) AS tsquery) OFFSET 0"
     " ) AS having_it WHERE places <= :most_places AND project_id = :project_id"
     "), ranked AS ("
-    f" SELECT entry_id, sum(rarity) / (1 + {SATURATION} * ({1 - LENGTH_WEIGHT} + {LENGTH_WEIGHT} * min(size) / mean))"
-    "  AS score FROM found CROSS JOIN (SELECT avg(size) AS mean FROM found) AS lengths"
+    f" SELECT entry_id, sum(rarity) / ({LENGTH_FLOOR} + min(size) / mean) AS score"
+    "  FROM found CROSS JOIN (SELECT avg(size) AS mean FROM found) AS lengths"
     " GROUP BY entry_id, mean ORDER BY score DESC, entry_id DESC OFFSET 0"
     f") SELECT entry_id FROM ranked {_IF_VISIBLE} ORDER BY score DESC, entry_id DESC LIMIT :count"
 )

@@ -12,8 +12,10 @@ from app.schemas import EntryStatus
 
 VISIBLE = (EntryStatus.PENDING.value, EntryStatus.STORED.value, EntryStatus.UNCONFIRMED.value)
 
-# Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond (2009), with the usual constants.
-SATURATION, LENGTH_WEIGHT = 1.2, 0.75
+# The sum of the shared words' rarities is divided by this plus the text's length as a multiple of the mean: BM25
+# (Robertson and Zaragoza, 2009) without its count of repetitions, with b = 1 and k = 4. The usual 0.75 and 1.2 find
+# fewer (benchmarks/shortlist, development split), since memories are short and their twins may be shorter still.
+LENGTH_FLOOR = 0.25
 
 
 @dataclass(frozen=True)

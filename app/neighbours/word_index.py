@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from app.neighbours.search import LENGTH_WEIGHT, SATURATION
+from app.neighbours.search import LENGTH_FLOOR
 from app.ranking import best
 
 # The rarest words of a question are looked up until so many places have been read: what "the" finds tells nothing.
@@ -143,4 +143,4 @@ Size = TypeVar("Size", float, npt.NDArray[np.float32])
 
 def _length_weight(size: Size, mean: float) -> Size:
     """What a text's score is divided by, so that long ones are not found for their length."""
-    return 1 + SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * size / mean)
+    return LENGTH_FLOOR + size / mean

@@ -25,7 +25,7 @@ def plain_scores(kept: dict[str, list[str]], asked: list[str]) -> dict[str, floa
         holders = {word: sum(word in other for other in kept.values()) for word in shared}
         rarity = sum(log(1 + (len(kept) - n + 0.5) / (n + 0.5)) for n in holders.values())
         if shared:
-            scores[item] = rarity / (1 + 1.2 * (0.25 + 0.75 * sizes[item] / mean))
+            scores[item] = rarity / (0.25 + sizes[item] / mean)
     return scores
 
 
