@@ -31,6 +31,10 @@ _UNSPACED_QUANTITY = re.compile(rf"(\d+|[一二两両三四五六七八九十])\
 _GROUPS_OF_THOUSANDS = re.compile(r"(?<=\d)[,\u2009\u202f\u00a0'’](?=\d{3}(?!\d))|(?<=\d) (?=000(?!\d))")
 _PER_CENT = re.compile(r"\s?\b(?:per cent|por ciento|pour cent|per cento)\b|(?<=\d)\s?(?:％|%)", re.IGNORECASE)
 _CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))?\s?([ap])(?:\.\s?)?m\b\.?|\b0(?=\d:\d\d\b)", re.IGNORECASE)
+_COMPOUND_NUMERAL = re.compile(
+    r"\b(twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)-(one|two|three|four|five|six|seven|eight|nine)\b",
+    re.IGNORECASE,
+)
 _TITLE = re.compile(r"\W*(\w[^\n]{2,70}?)(?:[.:](?=\s)|\s[—–-](?=\s)|\n)")
 # "restore of a snapshot" is a snapshot restore.
 _OF = re.compile(r"\b([a-z]{3,}) of (?:the |an? |its |our |their )?([a-z]{3,})\b", re.IGNORECASE)
@@ -96,6 +100,7 @@ def said(text: str) -> Saying:
     """What a text says, spelling aside."""
     shown = text.lower() if text.isupper() else text
     plain = _UNSPACED_QUANTITY.sub(_spaced_quantity, _CLOCK.sub(_hour, _without_title(untemplated(shown))))
+    plain = _COMPOUND_NUMERAL.sub(_summed, plain)
     plain = _OF.sub(_compound, _PER_CENT.sub("%", _GROUPS_OF_THOUSANDS.sub("", plain)))
     marked = _BOUNDARY.sub(_BREAK, _LETTER_NAME.sub(r"#\1 ", _NEGATIONS.sub(f" {NEGATION} ", plain)))
     stems: list[str] = []
@@ -143,6 +148,10 @@ def _hour(clock: re.Match[str]) -> str:
 def _spaced_quantity(quantity: re.Match[str]) -> str:
     number, unit = quantity.groups()
     return f" {_UNSPACED_NUMERALS.get(number, number)}{spellings.UNSPACED_UNITS[unit]} "
+
+
+def _summed(numeral: re.Match[str]) -> str:
+    return str(sum(int(spellings.NUMERALS[part.casefold()]) for part in numeral.groups()))
 
 
 def _compound(phrase: re.Match[str]) -> str:

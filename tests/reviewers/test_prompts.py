@@ -49,8 +49,8 @@ def section(name: str) -> str:
     ("name", "rule"),
     [
         ("category", "what code or people keep to"),
-        ("category", "In doubt between DECISION and RULE: RULE."),
-        ("category", "DECISION: what was chosen, rejected or set: tool, vendor, feature, value, who may what"),
+        ("category", "In doubt otherwise between DECISION and RULE: RULE."),
+        ("category", "DECISION: what was chosen, rejected or set: tool, vendor, feature, value, scope"),
         ("category", "textbook facts (advice: RULE)"),
         ("durable", "only if nothing in it can be acted on after this session"),
         ("category", "claims without a findable subject"),
@@ -89,6 +89,9 @@ def section(name: str) -> str:
             "removes a protection, or opens a way round one or access to anyone, without naming what protects instead",
         ),
         ("addresses_reader", "resistance to being changed or merged"),
+        ("category", "a policy told as agreed or set by somebody, with its reason"),
+        ("durable", "beneath the account of an edit or fix, however short"),
+        ("self_contained", "a pattern or choice that is named and not explained, text cut off"),
         ("suggested_text", "that entry's text in its language, only what changed replaced; null if over 150 words"),
         ("suggested_text", "null if what is missing (the why, the meaning) is not in the text"),
     ],
@@ -141,7 +144,7 @@ def test_the_gate_lets_every_suggestion_of_the_examples_pass() -> None:
 
 def test_the_instructions_are_long_enough_to_be_cached_and_no_longer_than_they_need_to_be() -> None:
     # English takes about 1.8 tokens a word on current tokenizers; 512 tokens is the least that is cached.
-    assert 1_000 < len(SYSTEM.split()) <= 1_375
+    assert 1_000 < len(SYSTEM.split()) <= 1_460
 
 
 def test_the_instructions_hold_no_slot() -> None:
