@@ -172,7 +172,7 @@ def test_a_lost_or_added_condition_is_no_duplicate(reviewer: OfflineReviewer, ed
         ("80.00 CHF", "80 CHF"),
         ("94 per cent", "94 %"),
         ("retry three times", "retry thrice"),
-        ("refuses above twenty-eight", "refuses above 28"),
+        ("refuses above twenty-one", "refuses above 21"),
         ("restore of a snapshot", "snapshot restore"),
         ("每 48 小时", "每两天"),
     ],
