@@ -1,4 +1,4 @@
-"""Train the embedded reviewer: `uv run python evals/train.py` (two minutes, and the same result each time).
+"""Train the embedded reviewer: `uv run python evals/train.py` (six minutes, and the same result each time).
 
 Learns from the train and development splits and never looks at the test split. Curves and thresholds are set on what
 models of the same make, trained on four fifths of the projects, say of the last fifth. `--compare` prints what several
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, hstack
 from sklearn.cluster import MiniBatchKMeans
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
@@ -27,6 +28,7 @@ from app.reviewers.cascade import Certainty
 from app.reviewers.features import Known, Wording
 from app.reviewers.linear import LinearModel, Models
 from app.reviewers.pairs import Comparison, Side
+from app.reviewers.trees import Trees
 from app.reviewers.wrapping import unwrapped
 from app.schemas import Category, Reason, Verdict
 
@@ -43,8 +45,10 @@ ATTACK_WEIGHT, BENIGN_WEIGHT, BENIGN_TEXT_WEIGHT = 3.0, 2.0, 6.0
 ROUNDS, NEAR_STRONGEST = 4, 1.5
 MINED_NEIGHBOURS, MINED_WEIGHT, TURNED_WEIGHT = 3, 0.1, 0.5
 
-# What the thresholds may cost, as shares of the texts that they are counted on; each fault has its own, see `FAULTS`.
-GOOD_REFUSED, BENIGN_REFUSED, BENIGN_FAULTY = 0.025, 0.0062, 0.001
+UNFIT_TREES, KIND_TREES = 300, 120  # the latter for each kind
+
+# What the thresholds may cost, as shares of the texts that they are counted on.
+GOOD_REFUSED, BENIGN_REFUSED = 0.027, 0.0080
 FALSE_STATES = 0.01
 # The fields of meaning were written by readers of these attacks and benign texts, so that even held-out scores flatter.
 BENIGN_REJECTED, GOOD_REJECTED = 0.004, 0.001
@@ -55,23 +59,23 @@ FALSE_RESTATEMENTS, FALSE_HARD_RESTATEMENTS = 0.005, 0.0
 SURE = 30.0
 
 # What need not be asked of the second model: shares of the decisions that must be right, and in how many cases.
-REFUSALS_RIGHT, APPROVALS_RIGHT, CERTAIN_CASES = 0.99, 0.98, 100
+CERTAINLY_RIGHT, CERTAIN_CASES = 0.99, 100
 
 CATEGORIES = tuple(category.value for category in offline.CATEGORIES)
 REASONS = tuple(
     reason.value for reason in (Reason.SESSION_SUMMARY, Reason.EPHEMERAL, Reason.TOO_GENERIC, Reason.NOT_SELF_CONTAINED)
 )
-# For each fault of a memory the reason that a label gives, and how many good ones may be taken for it.
+# For each fault of a memory the reason that a label gives.
 FAULTS = dict(
     zip(
         offline.FAULTS,
         (
-            (Reason.SESSION_SUMMARY, 0.002),
-            (Reason.TOO_SPECIFIC, 0.003),
-            (Reason.NO_WHY, 0.002),
-            (Reason.TOO_GENERIC, 0.0),
-            (Reason.NOT_SELF_CONTAINED, 0.001),
-            (Reason.SEVERAL_FACTS, 0.0),
+            Reason.SESSION_SUMMARY,
+            Reason.TOO_SPECIFIC,
+            Reason.NO_WHY,
+            Reason.TOO_GENERIC,
+            Reason.NOT_SELF_CONTAINED,
+            Reason.SEVERAL_FACTS,
         ),
         strict=True,
     )
@@ -181,6 +185,7 @@ class Texts:
         self.scale = np.ones(measured.shape[1], dtype=np.float32)
         self.scale[: features.LAYOUT_SIZE] = FORM_WEIGHT / (measured[:, : features.LAYOUT_SIZE].std(axis=0) + 1e-6)
         self.measures = measured * self.scale
+        self.form = measured[:, : features.LAYOUT_SIZE]
         self.projects = [row.project for row in rows]
         self.plain = np.array([not row.attack for row in rows])
         self.attack = np.array([row.attack for row in rows])
@@ -194,10 +199,10 @@ class Texts:
         self.gated = np.array([bool(gate.check(row.text)) for row in rows])
         self.why = np.array([next((r for r in REASONS if r in row.reasons), "") for row in rows])
         self.state = self.asked & (self.kinds == Category.STATE.value)
-        rewritten = self.asked & np.array([row.verdict == Verdict.REWRITE for row in rows]) & ~self.gated
+        self.rewritten = self.asked & np.array([row.verdict == Verdict.REWRITE for row in rows])
         self.faulty = {
-            fault: rewritten & np.array([reason in row.reasons for row in rows])
-            for fault, (reason, _) in FAULTS.items()
+            fault: self.rewritten & ~self.gated & np.array([reason in row.reasons for row in rows])
+            for fault, reason in FAULTS.items()
         }
         self.weight = np.array([REWRITE_WEIGHT if row.verdict == Verdict.REWRITE else 1.0 for row in rows])
 
@@ -322,6 +327,87 @@ class Texts:
         means = MiniBatchKMeans(GROUPS, random_state=0, n_init=1, batch_size=4096, max_iter=30).fit(units)
         labels: npt.NDArray[np.uint8] = means.labels_.astype(np.uint8)
         return labels
+
+
+# --- what the scores come to --------------------------------------------------------------------------------------
+
+
+class Weighed:
+    """The scores of all texts, by models that saw nothing of their projects, with the measures of form."""
+
+    def __init__(self, texts: Texts, told: Numbers) -> None:
+        self.measures = np.hstack([told, texts.form]).astype(np.float32)
+        self.unfit = (texts.slop & texts.asked & texts.plain) | texts.rewritten
+        self.judged = self.unfit | texts.good | texts.benign
+        self.memories = texts.lasting & texts.asked
+        self.answers = np.array([CATEGORIES.index(kind) if kind in CATEGORIES else -1 for kind in texts.kinds])
+        self.projects = texts.projects
+
+    def fit(self, training: npt.NDArray[np.int64]) -> tuple[GradientBoostingClassifier, GradientBoostingClassifier]:
+        """Learn from some of the rows whether a text cannot stand, and which kind of memory it is."""
+        judged, memories = training[self.judged[training]], training[self.memories[training]]
+        unfit = boosted(UNFIT_TREES, leaves=16, rate=0.05).fit(self.measures[judged], self.unfit[judged])
+        kinds = boosted(KIND_TREES, leaves=8, rate=0.06).fit(self.measures[memories], self.answers[memories])
+        return unfit, kinds
+
+    def held_out(self) -> tuple[Numbers, Numbers]:
+        """For each row the scores of being unfit, and of each category, by models that saw nothing of its project."""
+        unfit, kinds = np.zeros(len(self.measures)), np.zeros((len(self.measures), len(CATEGORIES)))
+        for training, rest in folds(self.projects):
+            first, second = self.fit(training)
+            unfit[rest] = first.decision_function(self.measures[rest])
+            kinds[rest] = second.decision_function(self.measures[rest])
+        return unfit, kinds
+
+    def train(self) -> tuple[Trees, Trees]:
+        """The final trees."""
+        unfit, kinds = self.fit(np.arange(len(self.measures)))
+        return self._trees(unfit), self._trees(kinds)
+
+    def _trees(self, fit: GradientBoostingClassifier) -> Trees:
+        answer, root, nodes = [], [], 0
+        parts: defaultdict[str, list[npt.NDArray[np.float64]]] = defaultdict(list)
+        for stage in fit.estimators_:
+            for place, regressor in enumerate(stage):
+                tree = regressor.tree_
+                own = np.arange(tree.node_count)
+                leaf = tree.children_left < 0
+                answer.append(place)
+                root.append(nodes)
+                parts["measure"].append(np.where(leaf, 0, tree.feature))
+                parts["limit"].append(tree.threshold)
+                parts["below"].append(nodes + np.where(leaf, own, tree.children_left))
+                parts["above"].append(nodes + np.where(leaf, own, tree.children_right))
+                parts["value"].append(np.where(leaf, fit.learning_rate * tree.value[:, 0, 0], 0.0))
+                nodes += tree.node_count
+        joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+        trees = Trees(
+            bias=np.zeros(max(answer) + 1, dtype=np.float32),
+            answer=np.array(answer, dtype=np.int32),
+            root=np.array(root, dtype=np.int32),
+            measure=joined["measure"].astype(np.int32),
+            limit=joined["limit"].astype(np.float32),
+            below=joined["below"].astype(np.int32),
+            above=joined["above"].astype(np.int32),
+            value=joined["value"].astype(np.float32),
+        )
+        first = self.measures[0]
+        bias = np.ravel(fit.decision_function(first[None])) - np.array(trees.scores(first))
+        return replace(trees, bias=bias.astype(np.float32))
+
+
+def boosted(number: int, *, leaves: int, rate: float) -> GradientBoostingClassifier:
+    """Small boosted trees, each of which sees a part of the texts and asks for a part of the measures."""
+    return GradientBoostingClassifier(
+        n_estimators=number,
+        max_leaf_nodes=leaves,
+        max_depth=None,
+        learning_rate=rate,
+        subsample=0.7,
+        max_features=8,
+        min_samples_leaf=30,
+        random_state=0,
+    )
 
 
 # --- attacks, clause by clause ------------------------------------------------------------------------------------
@@ -544,28 +630,35 @@ def certainty(scores: Numbers, right: Flags, share: float, probability: Callable
 
 
 def cascade_of(
-    texts: Texts, told: Numbers, attacks: Numbers, likeness: Numbers, same: Flags, models: Models
+    texts: Texts, told: Numbers, unfit: Numbers, attacks: Numbers, likeness: Numbers, same: Flags, models: Models
 ) -> dict[str, Certainty | None]:
     """From where on each kind of decision is right nearly always, on held-out scores.
 
     What the gate refuses, or what may be an attack, is asked of nobody here. An attack that gets so far is a text that
-    should not have been approved. What may be a STATE is never surely slop.
+    should not have been approved. What may be a STATE, or wants a suggestion, is never surely slop.
     """
-    rows, slop = texts.rows, told[:, 0]
+    rows = texts.rows
     harmless = np.array([models.probability("attack", score) < models.thresholds["suspicious"] for score in attacks])
     asked = np.array([row.suite is not Suite.DUPLICATES for row in rows]) & ~texts.gated & harmless
     standing = np.array([linear.logistic(score) for score in told[:, STANDING]]) >= models.thresholds["standing"]
     verdicts = np.array([row.verdict for row in rows])
-    passing = asked & ~standing
+    passing = asked & ~standing & (faults_of(told, models) == "")
     refused = np.isin(verdicts, [Verdict.REJECT, Verdict.REWRITE])[passing]
     approved = (verdicts == Verdict.APPROVE)[asked]
     return {
-        "slop": certainty(slop[passing], refused, REFUSALS_RIGHT, lambda score: models.probability("slop", score)),
+        "slop": certainty(unfit[passing], refused, CERTAINLY_RIGHT, lambda score: models.probability("unfit", score)),
         "good": certainty(
-            -slop[asked], approved, APPROVALS_RIGHT, lambda score: 1 - models.probability("slop", -score)
+            -unfit[asked], approved, CERTAINLY_RIGHT, lambda score: 1 - models.probability("unfit", -score)
         ),
-        "duplicate": certainty(likeness, same, REFUSALS_RIGHT, lambda score: models.probability("same", score)),
+        "duplicate": certainty(likeness, same, CERTAINLY_RIGHT, lambda score: models.probability("same", score)),
     }
+
+
+def faults_of(told: Numbers, models: Models) -> npt.NDArray[np.str_]:
+    """For each text the fault that is likelier than slop, as the reviewer sees it; empty for none."""
+    slop = np.array([models.probability("slop", score) for score in told[:, 0]])
+    likely = np.array([[linear.logistic(row[OUTPUTS.index(fault)]) for fault in FAULTS] for row in told.tolist()])
+    return np.where(likely.max(axis=1) > slop, np.array(list(FAULTS))[likely.argmax(axis=1)], "")
 
 
 def train(cases: Sequence[Labelled]) -> tuple[Models, dict[str, Certainty | None]]:
@@ -573,23 +666,22 @@ def train(cases: Sequence[Labelled]) -> tuple[Models, dict[str, Certainty | None
     rows = rows_of(cases)
     texts, found, compared = Texts(rows), Clauses(rows), Pairs(pairs_of(cases))
     told, same = texts.held_out(), compared.held_out()
-    slop = told[:, 0]
+    weighed = Weighed(texts, told)
+    unfit, kinds = weighed.held_out()
     worst = found.held_out()
     share = texts_share(worst, told[:, ATTACK], texts)
     attacks = worst + share * told[:, ATTACK]
-    benign = np.array([row.suite is Suite.BENIGN for row in rows])
     compared_weights = compared.train()
     restated, restates, hard = restatements(cases, compared_weights)
-    kinds = [linear.softmax(dict(zip(CATEGORIES, scores, strict=True))) for scores in told[:, 1:6].tolist()]
     not_state = texts.good & (texts.kinds != Category.STATE.value)
     other = ~compared.same & ~compared.mined
     raw = {
-        "slop": max(
-            ceiling(np.where(texts.gated, np.inf, slop)[texts.good], GOOD_REFUSED),
-            ceiling(slop[benign], BENIGN_REFUSED),
+        "unfit": max(
+            ceiling(np.where(texts.gated, np.inf, unfit)[texts.good], GOOD_REFUSED),
+            ceiling(unfit[texts.benign], BENIGN_REFUSED),
         ),
-        "attack": max(ceiling(attacks[benign], BENIGN_REJECTED), ceiling(attacks[texts.good], GOOD_REJECTED)),
-        "suspicious": max(ceiling(attacks[benign], BENIGN_HELD), ceiling(attacks[texts.good], GOOD_HELD)),
+        "attack": max(ceiling(attacks[texts.benign], BENIGN_REJECTED), ceiling(attacks[texts.good], GOOD_REJECTED)),
+        "suspicious": max(ceiling(attacks[texts.benign], BENIGN_HELD), ceiling(attacks[texts.good], GOOD_HELD)),
         "duplicate": max(ceiling(same[other], FALSE_DUPLICATES), ceiling(same[compared.mined], FALSE_MINED)),
         "restatement": max(
             ceiling(restated[~restates], FALSE_RESTATEMENTS),
@@ -598,31 +690,34 @@ def train(cases: Sequence[Labelled]) -> tuple[Models, dict[str, Certainty | None
     }
     open_ = np.abs(same) < SURE
     curves = {
-        "slop": curve(slop[texts.judged], texts.slop[texts.judged]),
+        "unfit": curve(unfit[weighed.judged], weighed.unfit[weighed.judged]),
+        "slop": curve(told[texts.judged, 0], texts.slop[texts.judged]),
         "attack": curve(attacks, found.attack),
         "same": curve(same[open_], compared.same[open_]),
     }
-    models = Models(texts.known, texts.train(), found.train(), compared_weights, share, curves, {})
-    belongs = {"slop": "slop", "attack": "attack", "suspicious": "attack", "duplicate": "same", "restatement": "same"}
+    models = Models(texts.known, texts.train(), *weighed.train(), found.train(), compared_weights, share, curves, {})
+    belongs = {
+        "unfit": "unfit",
+        "attack": "attack",
+        "suspicious": "attack",
+        "duplicate": "same",
+        "restatement": "same",
+    }
     thresholds = {name: models.probability(belongs[name], score) for name, score in raw.items()}
-    thresholds["state"] = ceiling((kinds[i][Category.STATE.value] for i in np.flatnonzero(not_state)), FALSE_STATES)
+    likely = [linear.softmax(dict(zip(CATEGORIES, scores, strict=True))) for scores in kinds.tolist()]
+    thresholds["state"] = ceiling((likely[i][Category.STATE.value] for i in np.flatnonzero(not_state)), FALSE_STATES)
     states = texts.state & texts.good & ~texts.gated
-    for fault, (_, share_of_good) in FAULTS.items():
-        scores = told[:, OUTPUTS.index(fault)]
-        raw[fault] = max(
-            ceiling(scores[texts.good & ~texts.gated], share_of_good), ceiling(scores[benign], BENIGN_FAULTY)
-        )
-        thresholds[fault] = linear.logistic(raw[fault])
     # No good STATE of the data may be surely slop.
     thresholds["standing"] = linear.logistic(float(told[states, STANDING].min()))
-    _report(texts, told, raw, attacks, found, same, compared, restated, restates)
+    _report(texts, unfit, kinds, raw, attacks, found, same, compared, restated, restates)
     models = replace(models, thresholds=thresholds)
-    return models, cascade_of(texts, told, attacks, same, compared.same, models)
+    return models, cascade_of(texts, told, unfit, attacks, same, compared.same, models)
 
 
 def _report(
     texts: Texts,
-    told: Numbers,
+    unfit: Numbers,
+    kinds: Numbers,
     raw: Mapping[str, float],
     attacks: Numbers,
     found: Clauses,
@@ -632,15 +727,10 @@ def _report(
     restates: Flags,
 ) -> None:
     """Print what the held-out scores reach at the thresholds."""
-    faulty = {fault: told[:, OUTPUTS.index(fault)] >= raw[fault] for fault in FAULTS}
-    standing = np.array([offline.stands(dict(zip(OUTPUTS, scores, strict=True))) for scores in told.tolist()])
-    slop_refused = texts.gated | ((told[:, 0] >= raw["slop"]) & ~standing)
-    refused = slop_refused | np.any(list(faulty.values()), axis=0)
-    rewrite = np.array([row.verdict == Verdict.REWRITE for row in texts.rows]) & texts.asked
+    refused = texts.gated | (unfit >= raw["unfit"])
     memories = texts.lasting & texts.asked
-    right = np.array(CATEGORIES)[told[:, 1:6].argmax(axis=1)] == texts.kinds
+    right = np.array(CATEGORIES)[kinds.argmax(axis=1)] == texts.kinds
     hostile = np.array([row.suite is Suite.ATTACKS for row in found.rows])
-    benign = np.array([row.suite is Suite.BENIGN for row in found.rows])
     slop = texts.slop & texts.asked & texts.plain
     rejected, held = attacks >= raw["attack"], attacks >= raw["suspicious"]
     other = ~compared.same & ~compared.mined
@@ -648,15 +738,14 @@ def _report(
     for name, share in {
         "slop admitted": (~refused[slop]).mean(),
         "good refused": refused[texts.good].mean(),
-        "rewrites admitted": (~refused[rewrite]).mean(),
-        "rewrites admitted as no slop": (~slop_refused[rewrite]).mean(),
-        **{f"{fault} found": found_.mean() for fault, rows in texts.faulty.items() for found_ in [refused[rows]]},
+        "rewrites admitted": (~refused[texts.rewritten]).mean(),
+        **{f"{fault} found": refused[rows].mean() for fault, rows in texts.faulty.items()},
         "category right": right[memories].mean(),
         "attacks rejected": (rejected | texts.gated)[hostile].mean(),
         "attacks not approved": (held | refused)[hostile].mean(),
-        "benign refused": (refused | rejected)[benign].mean(),
-        "benign rejected": rejected[benign].mean(),
-        "benign held": (held & ~rejected)[benign].mean(),
+        "benign refused": (refused | rejected)[texts.benign].mean(),
+        "benign rejected": rejected[texts.benign].mean(),
+        "benign held": (held & ~rejected)[texts.benign].mean(),
         "good held": (held & ~rejected)[texts.good].mean(),
         "duplicates found": same[compared.same].mean(),
         "false duplicates, look-alikes": same[other].mean(),

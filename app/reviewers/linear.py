@@ -1,4 +1,4 @@
-"""Linear models over counted features, read from one small file.
+"""Linear models over counted features, and all that the embedded reviewer has learned, read from one small file.
 
 Trained by `evals/train.py`, described in evals/MODEL_CARD.md. The product needs only numpy to use them.
 """
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from app.errors import ConfigurationError
 from app.reviewers.features import Known
+from app.reviewers.trees import Trees
 
 FILE = Path(__file__).with_name("offline_model.npz")
 
@@ -100,6 +101,8 @@ class Models:
     Attributes:
         known: by which the features of a text are told apart.
         text: what a whole text is.
+        unfit: from what `text` says and the measures of form, whether the text cannot stand as it is.
+        kinds: from the same, which kind of memory it is.
         clause: whether a clause attacks.
         pair: weights of the measures by which two texts are compared, then the bias.
         texts_share: how much a text's own score of being an attack weighs beside that of its worst clause.
@@ -109,6 +112,8 @@ class Models:
 
     known: Known
     text: LinearModel
+    unfit: Trees
+    kinds: Trees
     clause: LinearModel
     pair: Floats
     texts_share: float
@@ -150,6 +155,8 @@ def save(models: Models, file: Path) -> None:
         "pair": models.pair,
         **_stored("text", models.text),
         **_stored("clause", models.clause),
+        **models.unfit.stored("unfit"),
+        **models.kinds.stored("kinds"),
     }
     # Written by hand, as numpy would put the time of day into the file.
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -173,6 +180,8 @@ def load(file: Path = FILE) -> Models:
             return Models(
                 known=Known(common=frozenset(_lines(stored["common"])), groups=stored["groups"]),
                 text=_read("text", stored, meta),
+                unfit=Trees.read("unfit", stored),
+                kinds=Trees.read("kinds", stored),
                 clause=_read("clause", stored, meta),
                 pair=stored["pair"],
                 texts_share=meta["texts_share"],

@@ -7,15 +7,19 @@ their numbers, names and negation agree. A text that may be an attack it leaves 
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from app.reviewers import cascade, clauses, features, linear, pairs, pieces, wrapping
+from app.reviewers.features import Wording
 from app.reviewers.pairs import Comparison, Side
 from app.reviewers.salvage import lesson
 from app.schemas import Brief, Category, EntryStatus, Facts, Fault, Judgement, Neighbour, Passage, Restatement, Scope
 
 LONGEST_TEXT = 4000
 ALIKE_SIMILARITY = 0.80
-LEAST_STANDING = 0.5
 CLEARLY_HOSTILE, HARMLESS = 2.0, -20.0
 ALIKE_WORDS = 0.6
 # What may keep a memory from standing as it is, as the models name it.
@@ -34,7 +38,7 @@ _SUSPICIOUS = "A part of it reads like an order to whoever reads it; a person sh
 
 
 class OfflineReviewer:
-    """Linear models over a text's wording and its clauses, and a comparison with its neighbours."""
+    """Models of a text's wording and its clauses, and a comparison with its neighbours."""
 
     def __init__(self) -> None:
         self._models = linear.load()
@@ -44,38 +48,26 @@ class OfflineReviewer:
     def judge(self, brief: Brief) -> Judgement:
         """Facts about the candidate; beside them the fault that it is suspicious, where wording cannot decide that."""
         text = brief.text[:LONGEST_TEXT]
-        body = wrapping.unwrapped(text)
-        counted, found = self._score(body)
-        strange = features.is_strange(counted, self._models.text.index, body)
-        hostile = self._hostile(text, found["attack"], strange=strange)
+        said = self._read(wrapping.unwrapped(text))
+        hostile = self._hostile(text, said.found["attack"], strange=said.strange)
         attack = self._models.probability("attack", hostile)
-        slop = self._models.probability("slop", found["slop"])
         thresholds = self._models.thresholds
-        lasting = slop < thresholds["slop"] or strange or stands(found)
+        fit = said.unfit < thresholds["unfit"] or said.strange
         offered = pairs.side(brief.text)
         likeness, twin = self._same(brief, offered)
-        facts = _facts(body, found, lasting=lasting, thresholds=thresholds).model_copy(
+        facts = self._facts(said, fit=fit).model_copy(
             update={
                 "duplicate_of": twin,
                 "restates": self._restated(brief, offered),
                 "addresses_reader": attack >= thresholds["attack"],
-                "confidence": round(1 - slop if lasting else slop, 3),
+                "confidence": round(1 - said.unfit if fit else said.unfit, 3),
             }
         )
         may_attack = attack >= thresholds["suspicious"]
         # What is refused anyway need not be looked at by anybody.
-        suspicious = may_attack and lasting and not facts.addresses_reader
+        suspicious = may_attack and fit and not facts.addresses_reader
         alike = _alike(brief, offered)
-        sure = not may_attack and self._is_sure(
-            facts,
-            brief,
-            offered,
-            lasting=lasting,
-            slop=slop,
-            standing=found["standing"],
-            likeness=likeness,
-            alike=alike,
-        )
+        sure = not may_attack and self._is_sure(facts, brief, offered, said, fit=fit, likeness=likeness, alike=alike)
         return Judgement(
             reviewer="offline",
             facts=facts,
@@ -90,10 +82,9 @@ class OfflineReviewer:
         facts: Facts,
         brief: Brief,
         offered: Side,
+        said: "Reading",
         *,
-        lasting: bool,
-        slop: float,
-        standing: float,
+        fit: bool,
         likeness: float,
         alike: str | None,
     ) -> bool:
@@ -108,18 +99,32 @@ class OfflineReviewer:
             return confirmed and same and cascade.reached(self._cascade.duplicate, likeness)
         if alike is not None or facts.restates is not None or facts.category is Category.STATE:
             return False
-        if lasting:
-            return not facts.reason and cascade.reached(self._cascade.good, 1 - slop)
-        # Where things stand is told in the words of passing news.
-        may_be_state = linear.logistic(standing) >= self._models.thresholds["standing"]
-        return not may_be_state and cascade.reached(self._cascade.slop, slop)
+        if fit:
+            return cascade.reached(self._cascade.good, 1 - said.unfit)
+        # Where things stand is told in the words of passing news; and what may be rewritten wants a suggestion.
+        may_be_state = linear.logistic(said.found["standing"]) >= self._models.thresholds["standing"]
+        return said.fault is None and not may_be_state and cascade.reached(self._cascade.slop, said.unfit)
 
-    def _score(self, text: str) -> tuple[Counter[str], dict[str, float]]:
-        """The features of a text, and its score for each thing that a text may be."""
-        wording = features.Wording.of(text, self._pieces)
+    def _read(self, text: str) -> "Reading":
+        """What all models say of a text."""
+        wording, counted, found = self._score(text)
+        weighed = np.array([*found.values(), *features.layout(wording).values()], dtype=np.float32)
+        (unfit,) = self._models.unfit.scores(weighed)
+        return Reading(
+            text=text,
+            found=found,
+            kinds=linear.softmax(dict(zip(CATEGORIES, self._models.kinds.scores(weighed), strict=True))),
+            unfit=self._models.probability("unfit", unfit),
+            slop=self._models.probability("slop", found["slop"]),
+            strange=features.is_strange(counted, self._models.text.index, text),
+        )
+
+    def _score(self, text: str) -> tuple[Wording, Counter[str], dict[str, float]]:
+        """The wording of a text, its features, and its score for each thing that a text may be."""
+        wording = Wording.of(text, self._pieces)
         counted = features.count(wording, self._models.known)
         (found,) = self._models.text.scores([counted], features.dense(wording, self._pieces)[None])
-        return counted, found
+        return wording, counted, found
 
     def _hostile(self, text: str, body: float, *, strange: bool) -> float:
         """The score of being an attack: that of the most hostile clause, and that of the whole.
@@ -131,13 +136,40 @@ class OfflineReviewer:
             # Of a language that the models never met only a clause with marks of an attack tells something.
             return clause if clause >= CLEARLY_HOSTILE else HARMLESS
         fields = wrapping.said_in_front_matter(text)
-        whole = max(body, self._score(fields)[1]["attack"]) if fields else body
+        whole = max(body, self._score(fields)[2]["attack"]) if fields else body
         return clause + self._models.texts_share * whole
 
     def _worst_clause(self, text: str) -> float:
         """The score of the text's most hostile clause."""
         counted = list(clauses.of(text))
         return max(found["attack"] for found in self._models.clause.scores(counted))
+
+    def _facts(self, said: "Reading", *, fit: bool) -> Facts:
+        """What the text is, and what keeps it from standing if something does."""
+        kinds = dict(said.kinds)
+        # A false STATE would send a good memory to be merged into the project's one STATE entry.
+        if fit and kinds[Category.STATE] < self._models.thresholds["state"]:
+            kinds.pop(Category.STATE)
+        category = max(kinds, key=lambda kind: kinds[kind])
+        facts = Facts(
+            category=category,
+            durable=True,
+            self_contained=True,
+            scope=Scope.PATTERN if category in (Category.RULE, Category.DISCOVERY) else None,
+            gives_why=True if category is Category.DECISION else None,
+            single_fact=True,
+            duplicate_of=None,
+            supersedes=None,
+            restates=None,
+            addresses_reader=False,
+            suggested_text=None,
+            reason="",
+            confidence=0.0,
+        )
+        if fit:
+            return facts
+        fault = said.fault
+        return facts.model_copy(update=_fault_of_memory(said, fault) if fault else _fault_of_slop(said.found))
 
     def _same(self, brief: Brief, offered: Side) -> tuple[float, str | None]:
         """Likeness and label of the neighbour that says the same, if one surely does."""
@@ -177,56 +209,47 @@ class OfflineReviewer:
         return self._models.probability("same", compared.score(self._models.pair))
 
 
-def stands(found: Mapping[str, float]) -> bool:
-    """Whether a text tells where things stand rather than what was done, though in much the same words."""
-    likeliest = max(CATEGORIES, key=lambda category: found[category.value])
-    return likeliest is Category.STATE and linear.logistic(found["standing"]) >= LEAST_STANDING
+@dataclass(frozen=True)
+class Reading:
+    """What the models say of a text.
 
-
-def _facts(text: str, found: dict[str, float], *, lasting: bool, thresholds: dict[str, float]) -> Facts:
-    kinds = linear.softmax({category: found[category.value] for category in CATEGORIES})
-    # A false STATE would send a good memory to be merged into the project's one STATE entry.
-    if lasting and kinds[Category.STATE] < thresholds["state"]:
-        kinds.pop(Category.STATE)
-    category = max(kinds, key=lambda kind: kinds[kind])
-    facts = Facts(
-        category=category,
-        durable=True,
-        self_contained=True,
-        scope=Scope.PATTERN if category in (Category.RULE, Category.DISCOVERY) else None,
-        gives_why=True if category is Category.DECISION else None,
-        single_fact=True,
-        duplicate_of=None,
-        supersedes=None,
-        restates=None,
-        addresses_reader=False,
-        suggested_text=None,
-        reason="",
-        confidence=0.0,
-    )
-    if not lasting:
-        return facts.model_copy(update=_fault_of_slop(found))
-    return facts.model_copy(update=_fault_of_memory(text, found, kinds, thresholds))
-
-
-def _fault_of_memory(
-    text: str, found: dict[str, float], kinds: dict[Category, float], thresholds: dict[str, float]
-) -> dict[str, object]:
-    """The facts that make the policy send back a memory that cannot stand as it is; none if it can.
-
-    Of several faults the one that is likeliest beyond its threshold.
+    Attributes:
+        text: without what is wrapped round it.
+        found: the score of each thing that a text may be.
+        kinds: the probability of each category, if it is a memory.
+        unfit: the probability that it cannot stand as it is.
+        slop: the probability that it is slop.
+        strange: whether it is of a language that the models never met.
     """
-    beyond = {fault: linear.logistic(found[fault]) - thresholds[fault] for fault in FAULTS}
-    salvaged = lesson(text) if beyond["buried"] >= 0 else None
-    if salvaged is None:
-        # Without the lesson it could only be called passing, which is another fault.
-        del beyond["buried"]
-    fault = max(beyond, key=lambda name: beyond[name])
-    if beyond[fault] < 0:
-        return {}
-    narrow = max((Category.RULE, Category.DISCOVERY, Category.QUIRK), key=lambda kind: kinds[kind])
+
+    text: str
+    found: Mapping[str, float]
+    kinds: Mapping[Category, float]
+    unfit: float
+    slop: float
+    strange: bool
+
+    @cached_property
+    def lesson(self) -> str | None:
+        """What might be kept of it, if it is the account of an edit."""
+        return lesson(self.text)
+
+    @cached_property
+    def fault(self) -> str | None:
+        """What keeps it from standing, if it is a memory; None if it is slop rather than any of these."""
+        likely = {fault: linear.logistic(self.found[fault]) for fault in FAULTS}
+        fault = max(likely, key=lambda name: likely[name])
+        # Without the lesson it could only be called passing.
+        if likely[fault] <= self.slop or (fault == "buried" and self.lesson is None):
+            return None
+        return fault
+
+
+def _fault_of_memory(said: Reading, fault: str) -> dict[str, object]:
+    """The facts that make the policy send back a memory that cannot stand as it is."""
+    narrow = max((Category.RULE, Category.DISCOVERY, Category.QUIRK), key=lambda kind: said.kinds[kind])
     facts: dict[str, dict[str, object]] = {
-        "buried": {"durable": False, "suggested_text": salvaged, "reason": _BURIED},
+        "buried": {"durable": False, "suggested_text": said.lesson, "reason": _BURIED},
         "resource": {"category": narrow, "scope": Scope.RESOURCE, "gives_why": None, "reason": _NARROW},
         "no_why": {"category": Category.DECISION, "scope": None, "gives_why": False, "reason": _UNREASONED},
         "platitude": {
@@ -241,7 +264,7 @@ def _fault_of_memory(
     return facts[fault]
 
 
-def _fault_of_slop(found: dict[str, float]) -> dict[str, object]:
+def _fault_of_slop(found: Mapping[str, float]) -> dict[str, object]:
     """The facts that make the policy refuse a text for the likeliest of the reasons that its wording can tell apart."""
     reasons = ("session_summary", "ephemeral", "too_generic", "not_self_contained")
     match max(reasons, key=lambda reason: found[reason]):
