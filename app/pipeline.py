@@ -314,7 +314,7 @@ class Pipeline:
         taken: set[str] = set()
         for case, vicinity in cases:
             (draft,) = case.drafts
-            if draft.text_hash in taken or any(vicinity.would_change(newcomer) for newcomer in newcomers):
+            if draft.text_hash in taken or any(vicinity.may_change(newcomer) for newcomer in newcomers):
                 continue
             self._judge_offline(case)
             (outcome,) = self._decide_all(session, project, case)

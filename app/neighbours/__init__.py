@@ -100,8 +100,8 @@ class Neighbourhood:
             count: most neighbours by similarity; the STATE entry may come on top.
             leave_out: ids of entries that the candidate may equal without being a duplicate.
         """
-        ranked = fused(*self.rankings(session, project, text, vector, DEPTH * count + len(leave_out)))
-        chosen = [item for item in ranked if item not in leave_out][:count]
+        rankings = self.rankings(session, project, text, vector, DEPTH * count + len(leave_out))
+        chosen = fused(*([item for item in ranking if item not in leave_out] for ranking in rankings))[:count]
         rows = self._rows(session, project.id, chosen)
         listed = [item for item in chosen if item in rows]
         listed += [item for item in rows if item not in chosen and item not in leave_out]  # the STATE

@@ -71,33 +71,15 @@ class Vicinity:
 
     def taken(self) -> list[str]:
         """Ids of those that are taken, best first."""
-        return fused(self._by_vector, self.by_words.ids)[: self.count]
+        return fused([item for item, _ in self.by_vector], self.by_words.ids)[: self.count]
 
-    def would_change(self, newcomer: Newcomer) -> bool:
-        """Whether others would be taken if a further entry were there."""
+    def may_change(self, newcomer: Newcomer) -> bool:
+        """Whether other entries might be taken if a further one were there: it would stand in either ranking."""
         similarity = float(newcomer.vector @ self.vector)
         first = sum(other > similarity for _, other in self.by_vector)
         second = self.by_words.place(newcomer.words)
-        with_it = fused(
-            _with(_NEW, self._by_vector, first, self._depth), _with(_NEW, self.by_words.ids, second, self._depth)
-        )
-        return with_it[: self.count] != self.taken()
-
-    @property
-    def _by_vector(self) -> list[str]:
-        return [item for item, _ in self.by_vector]
-
-    @property
-    def _depth(self) -> int:
-        return DEPTH * self.count
-
-
-_NEW = ""  # no entry's id
-
-
-def _with(item: str, ranking: Sequence[str], place: int | None, depth: int) -> list[str]:
-    """The ranking with an item put before the one at a place, no longer than it may be."""
-    return list(ranking) if place is None else [*ranking[:place], item, *ranking[place:]][:depth]
+        depth = DEPTH * self.count
+        return first < depth or (second is not None and second < depth)
 
 
 class InMemory:

@@ -23,16 +23,16 @@ class Certainty(Model):
 class Cascade(Model):
     """What need not be asked of the model, by kind of decision; a kind that is never certain enough is None.
 
+    Nothing is approved unasked: the model sees a key's orders and categories better.
+
     Attributes:
         weights: SHA-256 of the model file that this was measured with.
-        slop: a text is slop; the probability of that.
-        good: a text is a good memory; the probability that it is no slop.
+        slop: a text is slop; the probability that it cannot stand.
         duplicate: a text says what an entry says; their likeness.
     """
 
     weights: str
     slop: Certainty | None
-    good: Certainty | None
     duplicate: Certainty | None
 
 

@@ -99,11 +99,9 @@ class OfflineReviewer:
             return confirmed and same and cascade.reached(self._cascade.duplicate, likeness)
         if alike is not None or facts.restates is not None or facts.category is Category.STATE:
             return False
-        if fit:
-            return cascade.reached(self._cascade.good, 1 - said.unfit)
         # Where things stand is told in the words of passing news; and what may be rewritten wants a suggestion.
         may_be_state = linear.logistic(said.found["standing"]) >= self._models.thresholds["standing"]
-        return said.fault is None and not may_be_state and cascade.reached(self._cascade.slop, said.unfit)
+        return not (fit or said.faults or may_be_state) and cascade.reached(self._cascade.slop, said.unfit)
 
     def _read(self, text: str) -> "Reading":
         """What all models say of a text."""
@@ -235,14 +233,17 @@ class Reading:
         return lesson(self.text)
 
     @cached_property
-    def fault(self) -> str | None:
-        """What keeps it from standing, if it is a memory; None if it is slop rather than any of these."""
+    def faults(self) -> dict[str, float]:
+        """What may keep it from standing rather than that it is slop, with the probability of each."""
         likely = {fault: linear.logistic(self.found[fault]) for fault in FAULTS}
-        fault = max(likely, key=lambda name: likely[name])
-        # Without the lesson it could only be called passing.
-        if likely[fault] <= self.slop or (fault == "buried" and self.lesson is None):
-            return None
-        return fault
+        return {fault: probability for fault, probability in likely.items() if probability > self.slop}
+
+    @cached_property
+    def fault(self) -> str | None:
+        """The likeliest of these that can be told; None for none."""
+        # Without its lesson a buried one could only be called passing.
+        told = [fault for fault in self.faults if fault != "buried" or self.lesson is not None]
+        return max(told, key=lambda name: self.faults[name], default=None)
 
 
 def _fault_of_memory(said: Reading, fault: str) -> dict[str, object]:

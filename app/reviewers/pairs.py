@@ -321,7 +321,7 @@ class Comparison:
         if self.equal:
             return False
         stored, offered = self.stored, self.offered
-        if offered.numbers - stored.numbers or offered.changes > stored.changes:
+        if offered.numbers - stored.numbers or self._renumbered() or offered.changes > stored.changes:
             return True
         least, most = self.overlap
         lost_names, added_names = self.strange_names
@@ -336,6 +336,11 @@ class Comparison:
             self.displaced > (1 if self.lost and self.added else 0) or self._refocused() or self._resteps()
         )
         return moved or (most > NEARLY_ALL and (self.negations > 0 or self._replaced()))
+
+    def _renumbered(self) -> bool:
+        """Whether a number gave way to one that the text says elsewhere too ("bell 9 twice", then "bell 2 twice")."""
+        again = (self.offered.counted - self.stored.counted).keys() & self.stored.numbers
+        return bool(again) and bool(self.stored.numbers - self.offered.numbers)
 
     def _opposed(self) -> bool:
         return contrasts.opposed(self.stored.senses, self.offered.senses)

@@ -31,9 +31,9 @@ _UNSPACED_QUANTITY = re.compile(rf"(\d+|[一二两両三四五六七八九十])\
 _GROUPS_OF_THOUSANDS = re.compile(r"(?<=\d)[,\u2009\u202f\u00a0'’](?=\d{3}(?!\d))|(?<=\d) (?=000(?!\d))")
 _PER_CENT = re.compile(r"\s?\b(?:per cent|por ciento|pour cent|per cento)\b|(?<=\d)\s?(?:％|%)", re.IGNORECASE)
 _CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))?\s?([ap])(?:\.\s?)?m\b\.?|\b0(?=\d:\d\d\b)", re.IGNORECASE)
-_UNITS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _COMPOUND_NUMERAL = re.compile(
-    rf"\b(twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)-({'|'.join(_UNITS)})\b", re.IGNORECASE
+    rf"\b(twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[-‑]({'|'.join(_ONES)})\b", re.IGNORECASE
 )
 _TITLE = re.compile(r"\W*(\w[^\n]{2,70}?)(?:[.:](?=\s)|\s[—–-](?=\s)|\n)")
 # "restore of a snapshot" is a snapshot restore.
@@ -152,7 +152,7 @@ def _spaced_quantity(quantity: re.Match[str]) -> str:
 
 def _summed(numeral: re.Match[str]) -> str:
     tens, unit = (part.casefold() for part in numeral.groups())
-    return str(int(spellings.NUMERALS[tens]) + 1 + _UNITS.index(unit))
+    return str(int(spellings.NUMERALS[tens]) + 1 + _ONES.index(unit))
 
 
 def _compound(phrase: re.Match[str]) -> str:

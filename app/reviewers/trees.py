@@ -38,7 +38,7 @@ class Trees:
     value: Floats
 
     def scores(self, measures: Floats) -> list[float]:
-        """The score of each answer, as log-odds before calibration."""
+        """The score of each answer: log-odds of a single one, what a softmax takes of several."""
         places = self.root
         while True:
             onward = measures[self.measure[places]] <= self.limit[places]

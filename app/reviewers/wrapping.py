@@ -11,6 +11,7 @@ FEWEST_SPACES = 3
 
 # Fields as YAML writes them, between two lines of dashes.
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?:[\w.-]+:.*\n|[ \t]+.*\n|- .*\n|\n)+(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
+# The dash of a check-box is no dash of the label.
 _LABEL = re.compile(
     r"(?:[-*•] |#{1,6} ?)?[*_]{0,2}(?:[^\w\s\[(【*_#`'\"]{1,2} ?)?[\[(【]? ?"
     r"(?:notes?(?: to self)?|memory|memo|til|fyi|nb|info|remember|notiz|merke|nota|mémo|à noter|notatka|not|"

@@ -150,7 +150,11 @@ async def test_a_duplicate_names_the_entry_that_the_model_was_shown(paid: Bench,
 async def test_a_restatement_names_the_document_with_the_quote(paid: Bench, model: ScriptedReviewer) -> None:
     paid.index.put_documents(PROJECT, [document("docs/storage.md", README)])
     model.script(found(restates=Restatement(passage="P1", quote="Raw pages are stored first")))
-    (review,) = (await paid.review("We store raw pages first so that rules can be replayed over them.")).reviews
+    (review,) = (
+        await paid.review(
+            "Raw pages are stored first, because extraction rules change every week and are replayed over them."
+        )
+    ).reviews
     assert (review.verdict, review.reasons) == (Verdict.DUPLICATE, [Reason.RESTATES_DOCUMENT])
     assert review.passage is not None
     assert (review.passage.path, review.passage.heading, review.passage.quote) == (

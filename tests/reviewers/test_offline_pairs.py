@@ -73,6 +73,11 @@ def test_another_number_or_version_is_no_duplicate(reviewer: OfflineReviewer, st
         assert not called_same(reviewer, stored, edited)
 
 
+def test_a_number_that_the_text_says_elsewhere_too_is_another_number(reviewer: OfflineReviewer) -> None:
+    stored = "Always ring bell 9 twice at low tide, because pilot boat 9 waits for it beyond the bar."
+    assert not called_same(reviewer, stored, stored.replace("9", "2"))
+
+
 @settings(max_examples=40, deadline=None)
 @given(stored=st.sampled_from(STORED), name=st.sampled_from(["Kafka", "Ceph", "SQLite", "MariaDB", "Valkey"]))
 def test_another_name_is_no_duplicate(reviewer: OfflineReviewer, stored: str, name: str) -> None:

@@ -91,7 +91,7 @@ def section(name: str) -> str:
         ("addresses_reader", "resistance to being changed or merged"),
         ("category", "a policy told as agreed or set by somebody, with its reason"),
         ("durable", "beneath the account of an edit or fix, however short"),
-        ("self_contained", "a pattern or choice that is named and not explained, text cut off"),
+        ("self_contained", "a pattern or choice of which it is not said what it is, text cut off"),
         ("suggested_text", "that entry's text in its language, only what changed replaced; null if over 150 words"),
         ("suggested_text", "null if what is missing (the why, the meaning) is not in the text"),
     ],
