@@ -37,6 +37,45 @@ _SEVERAL = "It reads like several facts, which would be looked up one by one."
 _SUSPICIOUS = "A part of it reads like an order to whoever reads it; a person should look at it."
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What the models say of a text.
+
+    Attributes:
+        text: without what is wrapped round it.
+        found: the score of each thing that a text may be.
+        kinds: the probability of each category, if it is a memory.
+        unfit: the probability that it cannot stand as it is.
+        slop: the probability that it is slop.
+        strange: whether it is of a language that the models never met.
+    """
+
+    text: str
+    found: Mapping[str, float]
+    kinds: Mapping[Category, float]
+    unfit: float
+    slop: float
+    strange: bool
+
+    @cached_property
+    def lesson(self) -> str | None:
+        """What might be kept of it, if it is the account of an edit."""
+        return lesson(self.text)
+
+    @cached_property
+    def faults(self) -> dict[str, float]:
+        """What may keep it from standing rather than that it is slop, with the probability of each."""
+        likely = {fault: linear.logistic(self.found[fault]) for fault in FAULTS}
+        return {fault: probability for fault, probability in likely.items() if probability > self.slop}
+
+    @cached_property
+    def fault(self) -> str | None:
+        """The likeliest of these that can be told; None for none."""
+        # Without its lesson a buried one could only be called passing.
+        told = [fault for fault in self.faults if fault != "buried" or self.lesson is not None]
+        return max(told, key=lambda name: self.faults[name], default=None)
+
+
 class OfflineReviewer:
     """Models of a text's wording and its clauses, and a comparison with its neighbours."""
 
@@ -82,7 +121,7 @@ class OfflineReviewer:
         facts: Facts,
         brief: Brief,
         offered: Side,
-        said: "Reading",
+        said: Reading,
         *,
         fit: bool,
         likeness: float,
@@ -103,7 +142,7 @@ class OfflineReviewer:
         may_be_state = linear.logistic(said.found["standing"]) >= self._models.thresholds["standing"]
         return not (fit or said.faults or may_be_state) and cascade.reached(self._cascade.slop, said.unfit)
 
-    def _read(self, text: str) -> "Reading":
+    def _read(self, text: str) -> Reading:
         """What all models say of a text."""
         wording, counted, found = self._score(text)
         weighed = np.array([*found.values(), *features.layout(wording).values()], dtype=np.float32)
@@ -142,7 +181,7 @@ class OfflineReviewer:
         counted = list(clauses.of(text))
         return max(found["attack"] for found in self._models.clause.scores(counted))
 
-    def _facts(self, said: "Reading", *, fit: bool) -> Facts:
+    def _facts(self, said: Reading, *, fit: bool) -> Facts:
         """What the text is, and what keeps it from standing if something does."""
         kinds = dict(said.kinds)
         # A false STATE would send a good memory to be merged into the project's one STATE entry.
@@ -205,45 +244,6 @@ class OfflineReviewer:
         if compared.differ or not compared.is_akin:
             return 0.0
         return self._models.probability("same", compared.score(self._models.pair))
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What the models say of a text.
-
-    Attributes:
-        text: without what is wrapped round it.
-        found: the score of each thing that a text may be.
-        kinds: the probability of each category, if it is a memory.
-        unfit: the probability that it cannot stand as it is.
-        slop: the probability that it is slop.
-        strange: whether it is of a language that the models never met.
-    """
-
-    text: str
-    found: Mapping[str, float]
-    kinds: Mapping[Category, float]
-    unfit: float
-    slop: float
-    strange: bool
-
-    @cached_property
-    def lesson(self) -> str | None:
-        """What might be kept of it, if it is the account of an edit."""
-        return lesson(self.text)
-
-    @cached_property
-    def faults(self) -> dict[str, float]:
-        """What may keep it from standing rather than that it is slop, with the probability of each."""
-        likely = {fault: linear.logistic(self.found[fault]) for fault in FAULTS}
-        return {fault: probability for fault, probability in likely.items() if probability > self.slop}
-
-    @cached_property
-    def fault(self) -> str | None:
-        """The likeliest of these that can be told; None for none."""
-        # Without its lesson a buried one could only be called passing.
-        told = [fault for fault in self.faults if fault != "buried" or self.lesson is not None]
-        return max(told, key=lambda name: self.faults[name], default=None)
 
 
 def _fault_of_memory(said: Reading, fault: str) -> dict[str, object]:
