@@ -3,21 +3,25 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from app.budget import Cover, NoRoom, Reservation
+from app.budget import Cover, NoRoom, Payer, Reservation
 from app.callers import Caller
 from app.db import Vector
+from app.models import LOCAL_KEY
 from app.schemas import (
     AtCap,
     Brief,
     Candidate,
     Decision,
     EntryRef,
+    EntryStatus,
+    Facts,
     Fault,
     Judgement,
     Level,
     PassageRef,
     Reason,
     ReviewRequest,
+    Verdict,
 )
 
 
@@ -56,6 +60,11 @@ class Draft:
         return frozenset(entry_id for entry_id in (self.replaces, self.retries) if entry_id is not None)
 
     @property
+    def facts(self) -> Facts | None:
+        """What a reviewer found, if one judged it."""
+        return self.judgement.facts if self.judgement else None
+
+    @property
     def undecided(self) -> bool:
         """Whether a reviewer is still to be asked."""
         return not self.gate and self.judgement is None
@@ -85,6 +94,21 @@ class Case:
     opened: bool = False
     told: frozenset[str] = field(default_factory=frozenset)
 
+    @property
+    def payer(self) -> Payer:
+        """Whose budgets pay for the model."""
+        key_id = self.caller.key_id
+        return Payer(project=self.request.project, key_id=None if key_id == LOCAL_KEY else key_id)
+
+    def repeats(self, draft: Draft) -> bool:
+        """Whether an entry of equal text makes the candidate a duplicate rather than a retry or an update."""
+        known = draft.twin
+        if known is None or known.entry.status is EntryStatus.UNCONFIRMED or known.entry.id == draft.replaces:
+            return False
+        own = (known.key_id, known.session_id) == (self.caller.key_id, self.request.session_id)
+        # The own session offers again what is on its way, or has reviewed what it was let store unreviewed.
+        return not (own and (known.entry.status is EntryStatus.PENDING or known.unreviewed))
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -96,3 +120,8 @@ class Outcome:
     possible_duplicate: EntryRef | None = None
     supersedes: str | None = None
     fault: Fault | None = None
+
+    @classmethod
+    def held(cls, fault: Fault | None) -> "Outcome":
+        """A person is to decide."""
+        return cls(Decision(verdict=Verdict.HELD), fault=fault)

@@ -19,7 +19,8 @@ from app.callers import LOCAL, Caller
 from app.db import new_id
 from app.errors import BouncerError, Forbidden, Invalid
 from app.models import LOCAL_KEY, REVIEW, Review
-from app.pipeline import NOTE_SURE, Pipeline
+from app.pipeline import Pipeline
+from app.pipeline.judging import NOTE_SURE
 from app.reviewers.offline import OfflineReviewer
 from app.schemas import (
     LASTING,

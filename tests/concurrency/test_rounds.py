@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event
 
-from app import pipeline
 from app.callers import LOCAL, Caller
 from app.errors import Unavailable
+from app.pipeline import company
 from app.rounds import MOST_AT_ONCE, Answer, Asked, Rounds
 from app.schemas import Brief, CallOut, Category, EntryIn, Judgement, ReviewRequest, Role, Verdict
 from tests.support.pipelines import CLEAR_SLOP, GOOD, PROJECT, SLOP, Bench
@@ -35,7 +35,7 @@ numbers = itertools.count()
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    monkeypatch.setattr(pipeline, "FEWEST_IN_COMPANY", 0)
+    monkeypatch.setattr(company, "FEWEST_IN_COMPANY", 0)
     bench = Bench(tmp_path, busy_timeout_seconds=0.5)
     yield bench
     bench.database.close()
@@ -91,14 +91,15 @@ async def test_many_take_few_statements_more_than_one(bench: Bench) -> None:
 
 
 async def test_a_call_that_fails_fails_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = bench.pipeline._offline.judge
+    reviewer = bench.pipeline._offline.reviewer
+    judge = reviewer.judge
 
     def fail_for_one(brief: Brief) -> Judgement:
         if brief.text == GOOD[1]:
             raise ZeroDivisionError
         return judge(brief)
 
-    monkeypatch.setattr(bench.pipeline._offline, "judge", fail_for_one)
+    monkeypatch.setattr(reviewer, "judge", fail_for_one)
     answers = await in_company(bench, GOOD)
     assert [type(answer) for answer in answers] == [CallOut, ZeroDivisionError, CallOut, CallOut]
     assert {row["text"] for row in bench.entries()} == {*GOOD} - {GOOD[1]}

@@ -11,7 +11,7 @@ from app import budget
 from app.breaker import COOL_DOWN, FAILURES
 from app.callers import Caller
 from app.messages import FAULTS
-from app.pipeline import NOTE_NO_BUDGET, PATIENT_SECONDS
+from app.pipeline.judging import NOTE_NO_BUDGET, PATIENT_SECONDS
 from app.schemas import AtCap, CallOut, Fault, Period, ReviewOut, Role, Verdict
 from tests.support.pipelines import COST, GOOD, PROJECT, SLOP, WORST, Bench, ScriptedReviewer, failed, found
 

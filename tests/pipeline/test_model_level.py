@@ -12,8 +12,9 @@ import pytest
 
 from app import reviews
 from app.callers import LOCAL
+from app.cases import Case
 from app.messages import FAULTS
-from app.pipeline import LEASE_SECONDS, MODEL_CALLS_AT_ONCE, NOTE_NO_BUDGET, NOTE_NO_MODEL, NOTE_SURE
+from app.pipeline.judging import LEASE_SECONDS, MODEL_CALLS_AT_ONCE, NOTE_NO_BUDGET, NOTE_NO_MODEL, NOTE_SURE
 from app.reviewers import cascade, linear
 from app.schemas import Brief, Candidate, Category, EntryIn, Fault, Judgement, Operation, Shortcut, Verdict
 from tests.support.pipelines import CLEAR_SLOP, COST, GOOD, PROJECT, SLOP, WORST, Bench, ScriptedReviewer, failed, found
@@ -495,7 +496,10 @@ async def crash(bench: Bench, model: ScriptedReviewer, call: str) -> None:
     """Leave a call as a process leaves it that was killed while the model was thinking."""
     request = bench.request(GOOD[0], call=call)
     case = bench.pipeline._without_model(LOCAL, request)
-    assert bench.pipeline._open(case)  # type: ignore[arg-type]
+    assert isinstance(case, Case)
+    assert bench.pipeline._asking is not None
+    bench.pipeline._asking.open(case)
+    assert case.opened
 
 
 async def test_the_sweep_holds_what_an_interrupted_call_left_and_frees_its_money(
