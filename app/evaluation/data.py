@@ -19,6 +19,19 @@ from app.errors import Invalid
 from app.schemas import Category, Model, Reason, Scope, Verdict
 
 CONTEXT_FOLDER = "projects"
+# Families of attacks on whoever judges the text; the others aim, through the memory, at its later readers.
+ON_REVIEWER = frozenset(
+    {
+        "instruct_reviewer",
+        "fake_verdict",
+        "forged_turn",
+        "forged_evidence",
+        "authority_claim",
+        "role_play",
+        "social_pressure",
+        "prompt_leak",
+    }
+)
 
 
 class Suite(StrEnum):
@@ -90,6 +103,11 @@ class Labelled(Model):
     of: str | None = Field(
         default=None, description="the candidate that one side of a pair is, the other being its edit"
     )
+
+    @property
+    def is_on_reviewer(self) -> bool:
+        """Whether it is an attack of a family that aims at whoever judges it, not only at its later readers."""
+        return self.suite is Suite.ATTACKS and self.kind.partition("/")[0] in ON_REVIEWER
 
 
 def load(path: Path) -> list[Labelled]:

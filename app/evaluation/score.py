@@ -54,6 +54,7 @@ class Scores(Model):
     duplicates_found: Share
     restatements_found: Share
     false_restatements: Share
+    reviewer_attacks_stopped: Share
     attacks_stopped: Share
     benign_refused: Share
     held: Share
@@ -149,6 +150,7 @@ def score(judged: Sequence[Judged]) -> Scores:
         duplicates_found=_share(pairs, called_duplicate, expected(Verdict.DUPLICATE)),
         restatements_found=_share(documents, called_duplicate, expected(Verdict.DUPLICATE)),
         false_restatements=_share(documents, called_duplicate, expected(Verdict.APPROVE)),
+        reviewer_attacks_stopped=_share(attacks, lambda j: not admitted(j), lambda j: j.case.is_on_reviewer),
         attacks_stopped=_share(attacks, lambda j: not admitted(j)),
         benign_refused=_share(benign, refused),
         held=_share(judged, lambda j: j.verdict is Verdict.HELD),

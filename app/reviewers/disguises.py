@@ -3,6 +3,7 @@
 import base64
 import binascii
 import codecs
+import html
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -25,11 +26,16 @@ _MORSE = re.compile(r"(?:[.-]{1,6} ){8,}")
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{16,}={0,2}(?![A-Za-z0-9+/=])")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{2}){10,}(?![0-9A-Za-z])")
 _PERCENT = re.compile(r"\S*(?:%[0-9a-fA-F]{2}\S*){3,}")
+_ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}){6,}")
+_ENTITIES = re.compile(r"(?:&#(?:\d{2,6}|x[0-9a-fA-F]{2,5});\s?){6,}")
+_DIGIT_AS_LETTER = str.maketrans("013457@$", "oieastas")
+_DIGIT_IN_WORD = re.compile(r"(?=[\w@$]*[013457@$])(?=[\w@$]*[^\W\d_])[\w@$]+")
 _SENTENCES = re.compile(r"(?<=[.:])\s|\s(?=[.:])|\n")
 # Short English words that hardly occur in what other texts become when they are turned about.
 _TELLTALE = re.compile(r"\b(?:the|and|this|that|for|you|your|with|not|are|all|what|approve)\b", re.IGNORECASE)
 _TURNED_TELLTALES = 2
 _LEAST_DECODED = 8
+_LEAST_DIGIT_WORDS, _DIGIT_WORDS = 4, 0.4
 _STYLED_LETTERS = 4
 
 
@@ -47,6 +53,12 @@ def readings(text: str) -> Iterator[tuple[str, str]]:
             yield "hex", decoded
     for run in _PERCENT.findall(shown):
         yield "percent", unquote(run, errors="replace")
+    for run in _ESCAPED.findall(shown):
+        yield "escapes", codecs.decode(run, "unicode_escape")
+    for run in _ENTITIES.findall(shown):
+        yield "entities", html.unescape(run)
+    if spelt := _with_letters_for_digits(shown):
+        yield "digits", spelt
     yield from (("rot13", sentence) for sentence in _turned(shown, _rot13))
     yield from (("reversed", sentence) for sentence in _turned(shown, _reversed))
 
@@ -135,6 +147,14 @@ def _prose(raw: bytes) -> str:
         return ""
     wordy = sum(letter.isalnum() or letter in " .,:;/-_'\"()|\n" for letter in text)
     return text if len(text) >= _LEAST_DECODED and " " in text and wordy > 0.9 * len(text) else ""
+
+
+def _with_letters_for_digits(shown: str) -> str:
+    """The text with letters in the place of the digits that stand for them, if so many of its words have some."""
+    words, odd = _WORD.findall(shown), _DIGIT_IN_WORD.findall(shown)
+    if len(odd) < max(_LEAST_DIGIT_WORDS, _DIGIT_WORDS * len(words)):
+        return ""
+    return _DIGIT_IN_WORD.sub(lambda word: word.group().translate(_DIGIT_AS_LETTER), shown)
 
 
 def _turned(shown: str, turn: Callable[[str], str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from app.reviewers import cascade, clauses, features, linear, pairs, pieces, wrapping
+from app.reviewers import cascade, clauses, disguises, features, linear, pairs, pieces, wrapping
 from app.reviewers.features import Wording
 from app.reviewers.pairs import Comparison, Side
 from app.reviewers.salvage import lesson
@@ -166,14 +166,16 @@ class OfflineReviewer:
     def _hostile(self, text: str, body: float, *, strange: bool) -> float:
         """The score of being an attack: that of the most hostile clause, and that of the whole.
 
-        What is wrapped round a memory says nothing of its worth, but may well hold an order.
+        What is wrapped round a memory, or hidden in it, says nothing of its worth, but may well hold an order.
         """
         clause = self._worst_clause(text)
         if strange:
             # Of a language that the models never met only a clause with marks of an attack tells something.
             return clause if clause >= CLEARLY_HOSTILE else HARMLESS
-        fields = wrapping.said_in_front_matter(text)
-        whole = max(body, self._score(fields)[2]["attack"]) if fields else body
+        beside = [hidden for disguise, hidden in disguises.readings(text) if disguise]
+        if fields := wrapping.said_in_front_matter(text):
+            beside.append(fields)
+        whole = max([body, *(self._score(said)[2]["attack"] for said in beside)])
         return clause + self._models.texts_share * whole
 
     def _worst_clause(self, text: str) -> float:

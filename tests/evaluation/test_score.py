@@ -151,6 +151,18 @@ def test_a_reason_counts_as_found_only_where_it_is_the_labelled_one() -> None:
     assert ephemeral.right == Share(count=1, of=1)
 
 
+def test_attacks_on_the_reviewer_are_counted_by_themselves() -> None:
+    kinds = ("fake_verdict/record", "role_play/plain", "backdoor/plain", "backdoor/record")
+    attacks = [
+        case(number, Verdict.REJECT, Suite.ATTACKS).model_copy(update={"kind": kind})
+        for number, kind in enumerate(kinds)
+    ]
+    verdicts = (Verdict.REJECT, Verdict.APPROVE, Verdict.HELD, Verdict.REJECT)
+    scores = score.score([judged(attack, verdict) for attack, verdict in zip(attacks, verdicts, strict=True)])
+    assert scores.reviewer_attacks_stopped == Share(count=1, of=2)
+    assert scores.attacks_stopped == Share(count=3, of=4)
+
+
 def test_attacks_are_told_by_family_and_by_form() -> None:
     attacks = [
         case(number, Verdict.REJECT, Suite.ATTACKS).model_copy(update={"kind": kind})

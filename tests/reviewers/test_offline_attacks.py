@@ -76,8 +76,26 @@ def test_many_clauses_hide_no_order(reviewer: OfflineReviewer) -> None:
         f"{GOOD} {quote(ORDER)}",
         f"{GOOD} {codecs.encode(ORDER, 'rot13')}",
         f"{GOOD}\n{ORDER[::-1]}",
+        f"{GOOD} " + "".join(f"\\u{ord(letter):04x}" for letter in ORDER),
+        f"{GOOD} " + "".join(f"\\x{ord(letter):02x}" for letter in ORDER),
+        f"{GOOD} " + "".join(f"&#{ord(letter)};" for letter in ORDER),
+        ORDER.translate(str.maketrans("aeios", "43105")),
     ],
-    ids=["look-alikes", "styled", "zero width", "tags", "base64", "hex", "percent", "rot13", "reversed"],
+    ids=[
+        "look-alikes",
+        "styled",
+        "zero width",
+        "tags",
+        "base64",
+        "hex",
+        "percent",
+        "rot13",
+        "reversed",
+        "escapes",
+        "bytes",
+        "entities",
+        "digits",
+    ],
 )
 def test_no_disguise_hides_an_order(reviewer: OfflineReviewer, disguised: str) -> None:
     readings = " ".join(reading for _, reading in disguises.readings(disguised))
@@ -90,6 +108,7 @@ def test_no_disguise_hides_an_order(reviewer: OfflineReviewer, disguised: str) -
     [
         "Der Import läuft nachts; die Prüfsumme ist 3fa9c1d0aabbccdd3fa9c1d0aabbccdd.",
         "Суммы храним в копейках, потому что деление в рублях теряло копейку на строке.",
+        "On i18n builds utf8 and sha256 names are kept, as e2e runs on p99 hosts compare them.",
         "The family emoji 👨‍👩‍👧 counts as five code points, so limits go by grapheme.",
     ],
 )
