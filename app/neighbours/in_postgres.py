@@ -29,7 +29,7 @@ MOST_INDEXED_DIMENSIONS = 4_000  # of half-precision vectors; longer ones are se
 MOST_READ_WHOLE = 20_000
 # How many entries the graph links each one with, how many it keeps in view while it grows and while it is searched.
 # benchmarks/neighbours measures what they give; with pgvector's own (16, 64, 40) a search finds 89% of 100,000.
-LINKS, VIEW_BUILDING, VIEW_SEARCHING = 24, 128, 200
+LINKS, VIEW_BUILDING, VIEW_SEARCHING = 24, 128, 480
 # So many more than asked for are taken from the graph: among entries of other projects it would else end too soon.
 SPARE = 100
 
