@@ -49,7 +49,7 @@ UNFIT_TREES, KIND_TREES = 300, 120  # the latter for each kind
 SAME_SCORE = 1e-3
 
 # What the thresholds may cost, as shares of the texts that they are counted on.
-GOOD_REFUSED, BENIGN_REFUSED = 0.027, 0.0080
+GOOD_REFUSED, BENIGN_REFUSED = 0.030, 0.0080
 FALSE_STATES = 0.01
 # The fields of meaning were written by readers of these attacks and benign texts, so that even held-out scores flatter.
 BENIGN_REJECTED, GOOD_REJECTED = 0.004, 0.001
