@@ -122,6 +122,6 @@ class Outcome:
     fault: Fault | None = None
 
     @classmethod
-    def held(cls, fault: Fault | None) -> "Outcome":
+    def held(cls, fault: Fault) -> "Outcome":
         """A person is to decide."""
         return cls(Decision(verdict=Verdict.HELD), fault=fault)

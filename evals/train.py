@@ -23,7 +23,7 @@ from sklearn.model_selection import GroupKFold
 
 from app import gate
 from app.evaluation.data import Labelled, Split, Suite, load
-from app.reviewers import cascade, clauses, features, linear, offline, pairs, pieces
+from app.reviewers import cascade, clauses, disguises, features, linear, offline, pairs, pieces
 from app.reviewers.cascade import Certainty
 from app.reviewers.features import Known, Wording
 from app.reviewers.linear import LinearModel, Models
@@ -432,7 +432,8 @@ class Clauses:
         self.counts: list[Counter[str]] = []
         owners: list[int] = []
         for owner, row in enumerate(rows):
-            for count in clauses.of(row.text[: offline.LONGEST_TEXT]):
+            text = row.text[: offline.LONGEST_TEXT]
+            for count in clauses.of(text, disguises.readings(text)):
                 self.counts.append(count)
                 owners.append(owner)
         self.owner = np.array(owners)

@@ -98,11 +98,12 @@ class Deciding:
         newcomers = tuple(n for n in amended.neighbours if n.entry_id not in shown)
         draft.brief = amended
         draft.cache_key = None
-        again = self._offline.judge(amended.model_copy(update={"neighbours": newcomers}))
         if draft.judgement.reviewer == "offline":
             shortcut = draft.judgement.shortcut
             draft.judgement = self._offline.judge(amended).model_copy(update={"shortcut": shortcut})
-        elif draft.judgement.facts is not None and again.facts is not None and again.facts.duplicate_of:
+            return
+        again = self._offline.judge(amended.model_copy(update={"neighbours": newcomers}))
+        if draft.judgement.facts is not None and again.facts is not None and again.facts.duplicate_of:
             facts = draft.judgement.facts.model_copy(update={"duplicate_of": again.facts.duplicate_of})
             draft.judgement = draft.judgement.model_copy(update={"facts": facts})
         elif again.possible_duplicate:

@@ -93,10 +93,10 @@ _MARKS: tuple[Mark, ...] = tuple(
 _AT_START = frozenset({"turn", "markup", "field"})
 
 
-def of(text: str) -> Iterator[Counter[str]]:
-    """The features of each clause of a text, in all its `readings`."""
+def of(text: str, readings: Iterable[tuple[str, str]]) -> Iterator[Counter[str]]:
+    """The features of each clause of a text, in all its readings (see `disguises.readings`)."""
     odd = sorted(disguises.traces(text))
-    for disguise, reading in disguises.readings(text):
+    for disguise, reading in readings:
         marks = [(name, mark) for name, mark in _MARKS if name in _AT_START or mark.search(reading)]
         for clause in split(reading):
             yield count(clause, (*odd, *([disguise] if disguise else [])), marks)

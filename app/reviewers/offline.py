@@ -168,20 +168,16 @@ class OfflineReviewer:
 
         What is wrapped round a memory, or hidden in it, says nothing of its worth, but may well hold an order.
         """
-        clause = self._worst_clause(text)
+        readings = list(disguises.readings(text))
+        clause = max(found["attack"] for found in self._models.clause.scores(list(clauses.of(text, readings))))
         if strange:
             # Of a language that the models never met only a clause with marks of an attack tells something.
             return clause if clause >= CLEARLY_HOSTILE else HARMLESS
-        beside = [hidden for disguise, hidden in disguises.readings(text) if disguise]
+        beside = [hidden for disguise, hidden in readings if disguise]
         if fields := wrapping.said_in_front_matter(text):
             beside.append(fields)
         whole = max([body, *(self._score(said)[2]["attack"] for said in beside)])
         return clause + self._models.texts_share * whole
-
-    def _worst_clause(self, text: str) -> float:
-        """The score of the text's most hostile clause."""
-        counted = list(clauses.of(text))
-        return max(found["attack"] for found in self._models.clause.scores(counted))
 
     def _facts(self, said: Reading, *, fit: bool) -> Facts:
         """What the text is, and what keeps it from standing if something does."""
