@@ -13,7 +13,7 @@ from sqlmodel import Session, col
 from app.callers import Caller
 from app.db import new_id
 from app.models import AuditEvent
-from app.schemas import AuditEventOut
+from app.schemas.keys import AuditEventOut
 
 Values = Mapping[str, Any]
 

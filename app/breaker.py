@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from app.schemas import Fault
+from app.schemas.judging import Fault
 
 FAILURES = 5
 WITHIN = timedelta(minutes=1)

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, true
 
 from app.errors import NotFound
 from app.models import LOCAL_KEY, PROJECT
-from app.schemas import Role
+from app.schemas.vocabulary import Role
 
 
 class Right(StrEnum):

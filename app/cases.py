@@ -7,22 +7,9 @@ from app.budget import Cover, NoRoom, Payer, Reservation
 from app.callers import Caller
 from app.db import Vector
 from app.models import LOCAL_KEY
-from app.schemas import (
-    AtCap,
-    Brief,
-    Candidate,
-    Decision,
-    EntryRef,
-    EntryStatus,
-    Facts,
-    Fault,
-    Judgement,
-    Level,
-    PassageRef,
-    Reason,
-    ReviewRequest,
-    Verdict,
-)
+from app.schemas.judging import Brief, Decision, Facts, Fault, Judgement
+from app.schemas.reviews import Candidate, EntryRef, PassageRef, ReviewRequest
+from app.schemas.vocabulary import AtCap, EntryStatus, Level, Reason, Verdict
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from app import budget, entries, held
 from app.callers import LOCAL
 from app.db import Database, utc_now
 from app.errors import BouncerError
-from app.schemas import BudgetOut
+from app.schemas.budgets import BudgetOut
 from app.settings import Settings
 
 LEAST_SECONDS = 5.0

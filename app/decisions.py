@@ -13,7 +13,8 @@ from sqlmodel import Session
 
 from app.callers import Caller
 from app.models import DECISION, LOCAL_KEY, PROJECT, REVIEW
-from app.schemas import DecidedBy, DecisionOut, Facts, Telling
+from app.schemas.judging import Facts
+from app.schemas.reviews import DecidedBy, DecisionOut, Telling
 
 _ADD = insert(DECISION)
 # A text told to be stored may come at any time until it was told, and for a while after that.

@@ -17,7 +17,9 @@ from app.errors import Unavailable
 from app.models import PASSAGE, STAGED_VECTOR, Document, PassageRow
 from app.passages import Cut, passages
 from app.projects import ProjectRow, count_documents_change
-from app.schemas import DocumentHeld, DocumentIn, Passage, storable
+from app.schemas.fields import storable
+from app.schemas.judging import Passage
+from app.schemas.projects import DocumentHeld, DocumentIn
 
 MOST_PASSAGES = 1_000
 PORTION = 64

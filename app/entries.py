@@ -19,7 +19,9 @@ from app.db import new_id
 from app.errors import NotFound
 from app.models import ENTRY, LIVE_STATE, REVIEW, Entry, EntryVersion, Project
 from app.projects import next_revision
-from app.schemas import Category, EntryIn, EntryOut, EntryRef, EntryStatus, Removal
+from app.schemas.entries import EntryIn, EntryOut
+from app.schemas.reviews import EntryRef, Removal
+from app.schemas.vocabulary import Category, EntryStatus
 
 LIVE = (EntryStatus.PENDING.value, EntryStatus.STORED.value)
 KNOWN = (*LIVE, EntryStatus.UNCONFIRMED.value)

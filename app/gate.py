@@ -10,7 +10,7 @@ from typing import Any
 
 from detect_secrets.core.plugins.initialize import from_plugin_classname
 
-from app.schemas import Reason
+from app.schemas.vocabulary import Reason
 from hooks import store_hygiene_gate as hook
 
 # The detectors that recognise a secret by its shape. Those that go by entropy or by a keyword alone, or that look

@@ -7,7 +7,8 @@ from sqlmodel import Session, col
 
 from app.callers import Caller
 from app.models import HELD, PROJECT, REVIEW, Review
-from app.schemas import LASTING, Fault, HeldCount, HeldOut
+from app.schemas.judging import LASTING, Fault
+from app.schemas.queue import HeldCount, HeldOut
 
 # How long the reviewer is left alone after it could not judge an item: doubled each time, up to the longest.
 FIRST_PAUSE = timedelta(minutes=1)

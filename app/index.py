@@ -19,22 +19,9 @@ from app.embeddings import Embedder
 from app.errors import Conflict, Invalid
 from app.models import Entry, Review
 from app.neighbours import Indexed, open_neighbourhood
-from app.schemas import (
-    Category,
-    DeletedReport,
-    DocumentHeld,
-    DocumentIn,
-    DocumentsOut,
-    EntryHit,
-    EntryIn,
-    EntryOut,
-    EntryStatus,
-    Level,
-    Operation,
-    ProjectOut,
-    Reason,
-    Verdict,
-)
+from app.schemas.entries import DeletedReport, EntryHit, EntryIn, EntryOut
+from app.schemas.projects import DocumentHeld, DocumentIn, DocumentsOut, ProjectOut
+from app.schemas.vocabulary import Category, EntryStatus, Level, Operation, Reason, Verdict
 
 
 class Index:

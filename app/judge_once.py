@@ -11,7 +11,7 @@ from app.db import new_id
 from app.errors import Invalid, Unavailable
 from app.logs import configure_logs
 from app.main import build_pipeline
-from app.schemas import CallOut, Candidate, ReviewRequest
+from app.schemas.reviews import CallOut, Candidate, ReviewRequest
 from app.settings import Settings
 from hooks import store_hygiene_gate as hook
 

@@ -21,7 +21,8 @@ from app.callers import Caller
 from app.db import new_id
 from app.errors import ConfigurationError, Conflict, Invalid, NotFound
 from app.models import ApiKey
-from app.schemas import KeyIn, KeyMade, KeyOut, Role
+from app.schemas.keys import KeyIn, KeyMade, KeyOut
+from app.schemas.vocabulary import Role
 
 NO_PEPPER = (
     "Set MEMORY_BOUNCER_SECRET, for the service and for `bouncer keys` alike, to a random secret of the server "

@@ -1,17 +1,9 @@
 """What the agent is told: one text for each review, ready to show, keyed on the reason codes."""
 
 from app.gate import REASONS
-from app.schemas import (
-    FOR_A_PERSON,
-    EntryRef,
-    EntryStatus,
-    Fault,
-    PassageRef,
-    Reason,
-    Removal,
-    ReviewOut,
-    Verdict,
-)
+from app.schemas.judging import FOR_A_PERSON, Fault
+from app.schemas.reviews import EntryRef, PassageRef, Removal, ReviewOut
+from app.schemas.vocabulary import EntryStatus, Reason, Verdict
 from hooks.store_hygiene_gate import machine_word, quote
 
 EXCERPT = 400

@@ -8,7 +8,7 @@ import platform
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
 from prometheus_client.registry import Collector
 
-from app.schemas import ReviewOut
+from app.schemas.reviews import ReviewOut
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 60.0)
 

@@ -13,7 +13,10 @@ from pydantic import ValidationError
 from app.callers import Caller
 from app.index import Index
 from app.pipeline import Pipeline
-from app.schemas import FOR_A_PERSON, CallOut, Candidate, DeletedReport, Operation, ReviewRequest, Verdict
+from app.schemas.entries import DeletedReport
+from app.schemas.judging import FOR_A_PERSON
+from app.schemas.reviews import CallOut, Candidate, ReviewRequest
+from app.schemas.vocabulary import Operation, Verdict
 from hooks import store_hygiene_gate as hook
 
 LOCAL_TOOLS = frozenset({*hook.FILE_TOOLS, *hook.SHELL_TOOLS})

@@ -4,17 +4,8 @@ The order of the rules is the order of the functions' lines; the first that appl
 of a category never counts.
 """
 
-from app.schemas import (
-    Brief,
-    Category,
-    Decision,
-    EntryStatus,
-    Facts,
-    Neighbour,
-    Reason,
-    Scope,
-    Verdict,
-)
+from app.schemas.judging import Brief, Decision, Facts, Neighbour
+from app.schemas.vocabulary import Category, EntryStatus, Reason, Scope, Verdict
 
 # After so many refusals of near-same texts in a session, the next one is held for a person.
 MOST_REFUSALS = 3

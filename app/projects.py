@@ -12,7 +12,7 @@ from sqlmodel import Session
 from app.callers import Caller
 from app.db import new_id
 from app.models import PROJECT
-from app.schemas import Level
+from app.schemas.vocabulary import Level
 
 
 @dataclass(frozen=True)

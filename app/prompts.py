@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import ConfigurationError
-from app.schemas import Brief, Facts
+from app.schemas.judging import Brief, Facts
 from app.settings import resource
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")

@@ -22,33 +22,10 @@ from app.models import LOCAL_KEY, REVIEW, Review
 from app.pipeline import Pipeline
 from app.pipeline.judging import NOTE_SURE
 from app.reviewers.offline import OfflineReviewer
-from app.schemas import (
-    LASTING,
-    Brief,
-    CallOut,
-    Candidate,
-    Category,
-    DecidedBy,
-    DecisionIn,
-    Earlier,
-    EntryStatus,
-    Facts,
-    Fault,
-    News,
-    NewsItem,
-    Operation,
-    Override,
-    OverridePage,
-    Reason,
-    Removal,
-    ReviewOut,
-    ReviewRequest,
-    Role,
-    Telling,
-    Verdict,
-    WithdrawalIn,
-    WithdrawalOut,
-)
+from app.schemas.judging import LASTING, Brief, Facts, Fault
+from app.schemas.queue import DecisionIn, News, NewsItem, Override, OverridePage, WithdrawalIn, WithdrawalOut
+from app.schemas.reviews import CallOut, Candidate, DecidedBy, Earlier, Removal, ReviewOut, ReviewRequest, Telling
+from app.schemas.vocabulary import Category, EntryStatus, Operation, Reason, Role, Verdict
 from app.settings import Settings
 
 # How many held texts the reviewer is given at once by one process, and how long it may think about each.

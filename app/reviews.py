@@ -19,7 +19,9 @@ from app.cases import Case, Outcome
 from app.db import new_id
 from app.errors import Conflict, NotFound
 from app.models import CALL, PROJECT, REVIEW, Call, Project, Review
-from app.schemas import DecisionOut, Facts, Fault, Judgement, ReviewOut, ReviewRequest, Shortcut, Usage, Verdict
+from app.schemas.judging import Facts, Fault, Judgement, Shortcut, Usage
+from app.schemas.reviews import DecisionOut, ReviewOut, ReviewRequest
+from app.schemas.vocabulary import Verdict
 
 # A review as its columns; written and read without objects between, since every review passes here.
 Row = dict[str, Any]

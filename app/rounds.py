@@ -7,7 +7,7 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 
 from app.callers import Caller
-from app.schemas import CallOut, ReviewRequest
+from app.schemas.reviews import CallOut, ReviewRequest
 
 MOST_AT_ONCE = 16
 

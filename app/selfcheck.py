@@ -5,7 +5,8 @@ from datetime import datetime
 
 from app.errors import ConfigurationError
 from app.reviewers import Reviewer
-from app.schemas import Brief, Level, Operation
+from app.schemas.judging import Brief
+from app.schemas.vocabulary import Level, Operation
 from app.settings import Settings
 
 FIRST_YEAR = 2025

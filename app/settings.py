@@ -13,7 +13,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from app.errors import ConfigurationError
-from app.schemas import AtCap, Level
+from app.schemas.vocabulary import AtCap, Level
 from app.strength import weakness
 
 PORT = 8711

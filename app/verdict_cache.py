@@ -3,7 +3,8 @@
 import json
 from hashlib import sha256
 
-from app.schemas import Brief, EntryStatus
+from app.schemas.judging import Brief
+from app.schemas.vocabulary import EntryStatus
 
 _UNSEEN = {
     "neighbours": {"__all__": {"entry_id", "version", "store_id", "similarity"}},

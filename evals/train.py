@@ -30,7 +30,7 @@ from app.reviewers.linear import LinearModel, Models
 from app.reviewers.pairs import Comparison, Side
 from app.reviewers.trees import Trees
 from app.reviewers.wrapping import unwrapped
-from app.schemas import Category, Reason, Verdict
+from app.schemas.vocabulary import Category, Reason, Verdict
 
 DATA = Path(__file__).parent / "data"
 FOLDS = 5

@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from app import budget
 from app.api.common import ANYWHERE, Id, problems
 from app.deps import Administrator, PipelineDep
-from app.schemas import BudgetIn, BudgetList, BudgetOut, BudgetReport
+from app.schemas.budgets import BudgetIn, BudgetList, BudgetOut, BudgetReport
 
 router = APIRouter(responses=problems(*ANYWHERE))
 

@@ -7,7 +7,8 @@ from sqlmodel import Session
 
 from app import projects
 from app.callers import Caller
-from app.schemas import Name, Problem
+from app.schemas.fields import Name
+from app.schemas.service import Problem
 
 PROBLEMS = {
     400: "The request makes no sense.",

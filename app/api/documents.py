@@ -9,7 +9,7 @@ from starlette.types import Scope
 
 from app.api.common import ANYWHERE, ProjectPath, problems
 from app.deps import PipelineDep, Proposer, Reader
-from app.schemas import DocumentsHeld, DocumentsIn, DocumentsOut
+from app.schemas.projects import DocumentsHeld, DocumentsIn, DocumentsOut
 
 
 class BelowProject(APIRoute):

@@ -7,7 +7,9 @@ from fastapi import APIRouter, Query, status
 from app import entries
 from app.api.common import ANYWHERE, UNKNOWN, Before, Count, Id, ProjectName, problems, project_id
 from app.deps import Decider, PipelineDep, Proposer, Reader
-from app.schemas import Category, DeletedOut, DeletedReport, EntryHit, EntryIn, EntryOut, EntryPage, EntryStatus, Name
+from app.schemas.entries import DeletedOut, DeletedReport, EntryHit, EntryIn, EntryOut, EntryPage
+from app.schemas.fields import Name
+from app.schemas.vocabulary import Category, EntryStatus
 
 router = APIRouter(responses=problems(*ANYWHERE))
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response, status
 from app import audit_log, keys
 from app.api.common import ANYWHERE, Before, Count, Id, problems
 from app.deps import Administrator, DoorkeeperDep, PepperDep, PipelineDep
-from app.schemas import AuditPage, KeyIn, KeyMade, KeyOut, KeyPage, RotationIn
+from app.schemas.keys import AuditPage, KeyIn, KeyMade, KeyOut, KeyPage, RotationIn
 
 router = APIRouter(responses=problems(*ANYWHERE))
 

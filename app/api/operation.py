@@ -6,7 +6,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from app.api.common import problems
 from app.deps import PipelineDep
 from app.errors import Unavailable
-from app.schemas import Health
+from app.schemas.service import Health
 from app.settings import app_version
 
 router = APIRouter(responses=problems(403))

@@ -9,7 +9,8 @@ from app import gate, projects
 from app.api.common import ANYWHERE, ProjectPath, problems
 from app.deps import Administrator, PipelineDep, Reader, SettingsDep
 from app.errors import NotModified
-from app.schemas import Name, PolicyOut, ProjectIn, ProjectOut
+from app.schemas.fields import Name
+from app.schemas.projects import PolicyOut, ProjectIn, ProjectOut
 
 router = APIRouter(responses=problems(*ANYWHERE))
 

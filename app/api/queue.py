@@ -7,18 +7,10 @@ from fastapi import APIRouter, Query
 from app import held
 from app.api.common import ANYWHERE, ID, UNKNOWN, Count, Id, ProjectName, problems, project_id
 from app.deps import Administrator, Decider, PipelineDep, Proposer, QueueDep, Reader
-from app.schemas import (
-    DecisionIn,
-    Fault,
-    HeldPage,
-    Name,
-    News,
-    OverridePage,
-    ReviewOut,
-    ToldIn,
-    WithdrawalIn,
-    WithdrawalOut,
-)
+from app.schemas.fields import Name
+from app.schemas.judging import Fault
+from app.schemas.queue import DecisionIn, HeldPage, News, OverridePage, ToldIn, WithdrawalIn, WithdrawalOut
+from app.schemas.reviews import ReviewOut
 
 router = APIRouter(responses=problems(*ANYWHERE))
 

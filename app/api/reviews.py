@@ -7,7 +7,9 @@ from fastapi import APIRouter, Body, Query
 from app import native_hook, reviews
 from app.api.common import ANYWHERE, UNKNOWN, Before, Count, Id, ProjectName, problems, project_id
 from app.deps import PipelineDep, Proposer, Reader
-from app.schemas import CallOut, Name, ReviewOut, ReviewPage, ReviewRequest, StoredReport, Verdict
+from app.schemas.fields import Name
+from app.schemas.reviews import CallOut, ReviewOut, ReviewPage, ReviewRequest, StoredReport
+from app.schemas.vocabulary import Verdict
 
 router = APIRouter(responses=problems(*ANYWHERE))
 

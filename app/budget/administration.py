@@ -14,7 +14,8 @@ from app.callers import Caller
 from app.db import new_id
 from app.errors import Invalid, NotFound
 from app.models import BUDGET
-from app.schemas import BudgetIn, BudgetOut, BudgetScope, Period
+from app.schemas.budgets import BudgetIn, BudgetOut
+from app.schemas.vocabulary import BudgetScope, Period
 
 
 def overview(session: Session, setting: Setting, now: datetime) -> list[BudgetOut]:

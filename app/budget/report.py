@@ -8,7 +8,8 @@ from sqlmodel import Session
 
 from app.budget.windows import FOR_EVER
 from app.models import BUDGET_WINDOW, LEDGER, REVIEW
-from app.schemas import BudgetReport, BudgetScope, Difference, Period, SpendingWindow
+from app.schemas.budgets import BudgetReport, Difference, SpendingWindow
+from app.schemas.vocabulary import BudgetScope, Period
 
 MOST_DIFFERENCES = 100
 

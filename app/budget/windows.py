@@ -28,7 +28,7 @@ from sqlmodel import Session
 
 from app.db import UtcDateTime, new_id
 from app.models import BUDGET, BUDGET_WINDOW
-from app.schemas import AtCap, BudgetScope, Period
+from app.schemas.vocabulary import AtCap, BudgetScope, Period
 from app.settings import Settings
 
 FOR_EVER = datetime(1970, 1, 1, tzinfo=UTC)

@@ -12,7 +12,9 @@ from rich.table import Column, Table
 from app.cli.console import At, Json, out
 from app.cli.keys import desk_at, id_of
 from app.errors import Invalid, NotFound
-from app.schemas import AtCap, BudgetIn, BudgetList, BudgetOut, BudgetReport, BudgetScope, Model, Period
+from app.schemas.budgets import BudgetIn, BudgetList, BudgetOut, BudgetReport
+from app.schemas.fields import Model
+from app.schemas.vocabulary import AtCap, BudgetScope, Period
 from app.settings import load_settings
 
 MICRODOLLARS = 1_000_000

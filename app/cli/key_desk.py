@@ -11,7 +11,8 @@ from app.cli.remote import ask
 from app.db import Database, open_database, utc_now
 from app.errors import ConfigurationError
 from app.logs import configure_logs
-from app.schemas import AuditPage, KeyIn, KeyMade, KeyOut, KeyPage, Model, RotationIn
+from app.schemas.fields import Model
+from app.schemas.keys import AuditPage, KeyIn, KeyMade, KeyOut, KeyPage, RotationIn
 from app.settings import Settings
 
 PAGE = 200

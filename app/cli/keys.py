@@ -11,7 +11,8 @@ from rich.markup import escape
 
 from app.cli.console import At, Json, err, out, table_of
 from app.errors import Conflict, Invalid, NotFound
-from app.schemas import LONGEST_LIFE_DAYS, LONGEST_OVERLAP_HOURS, KeyIn, KeyMade, KeyOut, Role
+from app.schemas.keys import LONGEST_LIFE_DAYS, LONGEST_OVERLAP_HOURS, KeyIn, KeyMade, KeyOut
+from app.schemas.vocabulary import Role
 from app.settings import load_settings
 
 if TYPE_CHECKING:

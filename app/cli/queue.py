@@ -11,7 +11,8 @@ from rich.markup import escape
 from app.cli.console import Json, Url, Yes, out, table_of
 from app.cli.remote import ask
 from app.errors import Invalid
-from app.schemas import HeldPage, OverridePage, ReviewOut, WithdrawalOut
+from app.schemas.queue import HeldPage, OverridePage, WithdrawalOut
+from app.schemas.reviews import ReviewOut
 
 PAGE = 200
 

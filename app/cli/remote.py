@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from app.errors import Invalid, NotFound, Unavailable
-from app.schemas import Model
+from app.schemas.fields import Model
 from hooks import store_hygiene_gate as hook
 
 SECONDS = 60.0

@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from app.errors import Invalid
 from app.evaluation.report import MEASURES
 from app.evaluation.score import Scores, Share
-from app.schemas import Model
+from app.schemas.fields import Model
 
 
 class Bar(Model):

@@ -8,7 +8,7 @@ from app.evaluation.data import Labelled, Split, Suite
 from app.evaluation.report import RuleHits
 from app.evaluation.run import Judged
 from app.evaluation.score import Share
-from app.schemas import Reason, Verdict
+from app.schemas.vocabulary import Reason, Verdict
 from hooks import store_hygiene_gate as hook
 
 FALSE_DUPLICATES_ALLOWED = 0.01

@@ -18,7 +18,7 @@ from app.evaluation.data import Labelled, Split, Suite, load
 from app.evaluation.recorded import DryRun, Recorded, Remembering
 from app.evaluation.run import Judged, evaluate, offer
 from app.reviewers import Reviewer
-from app.schemas import Model
+from app.schemas.fields import Model
 from app.settings import Settings
 
 RESULTS = "results.jsonl"

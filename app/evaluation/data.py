@@ -16,7 +16,8 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from app.errors import Invalid
-from app.schemas import Category, Model, Reason, Scope, Verdict
+from app.schemas.fields import Model
+from app.schemas.vocabulary import Category, Reason, Scope, Verdict
 
 CONTEXT_FOLDER = "projects"
 # Families of attacks on whoever judges the text; the others aim, through the memory, at its later readers.

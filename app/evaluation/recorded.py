@@ -12,7 +12,7 @@ from app.evaluation.data import Labelled
 from app.evaluation.run import project_name
 from app.reviewers import Reviewer
 from app.reviewers.replies import NoFacts, parse
-from app.schemas import Brief, Fault, Judgement, Usage
+from app.schemas.judging import Brief, Fault, Judgement, Usage
 
 
 class Renders(Protocol):

@@ -8,7 +8,8 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from app.evaluation import score
 from app.evaluation.run import Judged
 from app.evaluation.score import Group, ReasonTally, Scores, Share, Spared
-from app.schemas import Category, Model
+from app.schemas.fields import Model
+from app.schemas.vocabulary import Category
 
 MEASURES: dict[str, str] = {
     "slop_admitted": "Slop admitted",

@@ -15,20 +15,12 @@ from app.evaluation.data import Labelled
 from app.logs import configure_logs
 from app.pipeline import Pipeline
 from app.reviewers import Reviewer
-from app.schemas import (
-    Candidate,
-    Category,
-    DocumentIn,
-    EntryIn,
-    Fault,
-    Level,
-    Model,
-    Reason,
-    ReviewOut,
-    ReviewRequest,
-    Shortcut,
-    Verdict,
-)
+from app.schemas.entries import EntryIn
+from app.schemas.fields import Model
+from app.schemas.judging import Fault, Shortcut
+from app.schemas.projects import DocumentIn
+from app.schemas.reviews import Candidate, ReviewOut, ReviewRequest
+from app.schemas.vocabulary import Category, Level, Reason, Verdict
 from app.settings import Settings
 
 AT_ONCE = 8

@@ -6,7 +6,9 @@ from math import sqrt
 
 from app.evaluation.data import Suite
 from app.evaluation.run import Judged
-from app.schemas import Category, Model, Reason, Shortcut, Verdict
+from app.schemas.fields import Model
+from app.schemas.judging import Shortcut
+from app.schemas.vocabulary import Category, Reason, Verdict
 
 Z95 = 1.959964
 LASTING = (Category.STATE, Category.DECISION, Category.RULE, Category.DISCOVERY, Category.QUIRK)

@@ -18,7 +18,8 @@ from app.neighbours.fusion import DEPTH, fused
 from app.neighbours.in_memory import InMemory, Newcomer, Vicinity
 from app.neighbours.search import Indexed, Search
 from app.projects import ProjectRow
-from app.schemas import Brief, Category, EntryStatus, Neighbour
+from app.schemas.judging import Brief, Neighbour
+from app.schemas.vocabulary import Category, EntryStatus
 
 __all__ = ["Indexed", "Neighbourhood", "Newcomer", "Vicinity", "open_neighbourhood", "use_staged_vectors"]
 

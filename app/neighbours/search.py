@@ -8,7 +8,7 @@ from sqlmodel import Session
 
 from app.db import Vector
 from app.projects import ProjectRow
-from app.schemas import EntryStatus
+from app.schemas.vocabulary import EntryStatus
 
 VISIBLE = (EntryStatus.PENDING.value, EntryStatus.STORED.value, EntryStatus.UNCONFIRMED.value)
 

@@ -30,7 +30,9 @@ from app.pipeline.looking import Looking
 from app.pipeline.recording import Recording, hold_open, repeated
 from app.reviewers import Reviewer
 from app.rounds import Answer, Asked, Rounds
-from app.schemas import CallOut, Fault, Level, ReviewOut, ReviewRequest
+from app.schemas.judging import Fault
+from app.schemas.reviews import CallOut, ReviewOut, ReviewRequest
+from app.schemas.vocabulary import Level
 from app.settings import Settings
 
 POLL_SECONDS = 0.05

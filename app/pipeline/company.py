@@ -17,7 +17,8 @@ from app.pipeline.judging import OfflineJudging
 from app.pipeline.looking import Looking
 from app.pipeline.recording import Recording, answer
 from app.projects import ProjectRow
-from app.schemas import CallOut, Category, Operation, ReviewRequest, Verdict
+from app.schemas.reviews import CallOut, ReviewRequest
+from app.schemas.vocabulary import Category, Operation, Verdict
 
 # In a project with fewer changes, nearly every new entry is a neighbour of the next one.
 FEWEST_IN_COMPANY = 1_000

@@ -11,20 +11,9 @@ from app.models import Entry
 from app.pipeline.looking import Looking
 from app.projects import ProjectRow
 from app.reviewers.offline import OfflineReviewer
-from app.schemas import (
-    Brief,
-    Category,
-    Decision,
-    EntryRef,
-    Facts,
-    Fault,
-    Judgement,
-    Level,
-    Neighbour,
-    PassageRef,
-    Reason,
-    Verdict,
-)
+from app.schemas.judging import Brief, Decision, Facts, Fault, Judgement, Neighbour
+from app.schemas.reviews import EntryRef, PassageRef
+from app.schemas.vocabulary import Category, Level, Reason, Verdict
 
 
 class Deciding:

@@ -14,7 +14,8 @@ from app.db import Database
 from app.in_flight import InFlight
 from app.reviewers import Reviewer
 from app.reviewers.offline import OfflineReviewer
-from app.schemas import AtCap, Fault, Judgement, Level, Shortcut
+from app.schemas.judging import Fault, Judgement, Shortcut
+from app.schemas.vocabulary import AtCap, Level
 from app.settings import Settings
 
 MARGIN_SECONDS = 0.5

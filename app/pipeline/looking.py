@@ -14,7 +14,9 @@ from app.index import Index
 from app.neighbours import Vicinity
 from app.projects import ProjectRow
 from app.reviews import SentBack
-from app.schemas import Brief, Facts, Fault, Judgement, Level, Operation, Reason, ReviewRequest
+from app.schemas.judging import Brief, Facts, Fault, Judgement
+from app.schemas.reviews import ReviewRequest
+from app.schemas.vocabulary import Level, Operation, Reason
 from app.settings import Settings
 from app.stores import can_update
 from app.words import overlap

@@ -13,7 +13,9 @@ from app.neighbours import Indexed
 from app.pipeline.deciding import Deciding
 from app.pipeline.judging import NOTE_SURE
 from app.projects import ProjectRow
-from app.schemas import CallOut, Fault, Operation, ReviewOut, Shortcut, Verdict
+from app.schemas.judging import Fault, Shortcut
+from app.schemas.reviews import CallOut, ReviewOut
+from app.schemas.vocabulary import Operation, Verdict
 from app.stores import can_update
 
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from app.schemas import Brief, Judgement
+from app.schemas.judging import Brief, Judgement
 
 
 class Reviewer(Protocol):

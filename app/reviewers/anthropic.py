@@ -23,7 +23,7 @@ from app.errors import ConfigurationError
 from app.prices import price_of
 from app.prompts import draw_nonce, facts_schema, load_prompts, untrusted_texts
 from app.reviewers.replies import NoFacts, Reply, TokenCounts, facts_of, parse, read_reply
-from app.schemas import Brief, Fault, Judgement, Usage
+from app.schemas.judging import Brief, Fault, Judgement, Usage
 from app.settings import Settings
 
 ATTEMPTS = 2

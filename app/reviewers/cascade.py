@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from app.errors import ConfigurationError
-from app.schemas import Model
+from app.schemas.fields import Model
 
 FILE = Path(__file__).with_name("cascade.json")
 

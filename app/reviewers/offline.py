@@ -16,7 +16,8 @@ from app.reviewers import cascade, clauses, disguises, features, linear, pairs, 
 from app.reviewers.features import Wording
 from app.reviewers.pairs import Comparison, Side
 from app.reviewers.salvage import lesson
-from app.schemas import Brief, Category, EntryStatus, Facts, Fault, Judgement, Neighbour, Passage, Restatement, Scope
+from app.schemas.judging import Brief, Facts, Fault, Judgement, Neighbour, Passage, Restatement
+from app.schemas.vocabulary import Category, EntryStatus, Scope
 
 LONGEST_TEXT = 4000
 ALIKE_SIMILARITY = 0.80

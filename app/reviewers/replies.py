@@ -12,7 +12,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from app.prompts import neutralised
-from app.schemas import Brief, Category, Facts, Fault, Restatement
+from app.schemas.judging import Brief, Facts, Fault, Restatement
+from app.schemas.vocabulary import Category
 
 # A quote shorter than this is no evidence: single words stand in nearly every passage.
 QUOTE_WORDS = 3

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from app.schemas import Operation
+from app.schemas.vocabulary import Operation
 from hooks import store_hygiene_gate as hook
 
 FILES = "files"

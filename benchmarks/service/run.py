@@ -36,7 +36,8 @@ from app.callers import LOCAL  # noqa: E402
 from app.db import open_database, utc_now  # noqa: E402
 from app.embeddings import WordLlamaEmbedder  # noqa: E402
 from app.neighbours import Indexed, open_neighbourhood  # noqa: E402
-from app.schemas import Category, EntryIn  # noqa: E402
+from app.schemas.entries import EntryIn  # noqa: E402
+from app.schemas.vocabulary import Category  # noqa: E402
 from app.settings import Settings  # noqa: E402
 
 PROJECT = "github.com/acme/benchmark"

@@ -25,7 +25,8 @@ from app.evaluation.data import Labelled, Split, Suite, load
 from app.evaluation.score import Share
 from app.index import Index
 from app.projects import ProjectRow, find
-from app.schemas import Category, EntryIn, Verdict
+from app.schemas.entries import EntryIn
+from app.schemas.vocabulary import Category, Verdict
 from app.words import words
 
 DATA = Path(__file__).parents[2] / "evals" / "data"

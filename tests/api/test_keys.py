@@ -17,7 +17,7 @@ from app.deps import Needs
 from app.door import OPEN_PATHS, WRONG_KEYS_ALLOWED, WRONG_KEYS_SECONDS, WrongKeys
 from app.errors import ConfigurationError, TooManyRequests
 from app.main import build_app
-from app.schemas import Role
+from app.schemas.vocabulary import Role
 from app.settings import Settings
 from tests.support.http_service import call, http_service
 from tests.support.pipelines import GOOD

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.schemas import Role
+from app.schemas.vocabulary import Role
 from tests.api.test_keys import ROUTES
 from tests.support.http_service import call
 from tests.support.pipelines import GOOD, SLOP

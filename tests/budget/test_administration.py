@@ -5,7 +5,8 @@ import pytest
 from app import audit_log, budget
 from app.callers import LOCAL
 from app.errors import Invalid, NotFound
-from app.schemas import AtCap, BudgetIn, BudgetScope, Period
+from app.schemas.budgets import BudgetIn
+from app.schemas.vocabulary import AtCap, BudgetScope, Period
 from tests.support.purse import Purse
 
 

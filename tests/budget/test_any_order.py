@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from app.budget import Payer, Reservation, window_start
-from app.schemas import Period
+from app.schemas.vocabulary import Period
 from tests.support.purse import LEASE, Purse
 
 Name = tuple[str | None, Period]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app import budget
-from app.schemas import BudgetReport
+from app.schemas.budgets import BudgetReport
 from tests.support.pipelines import COST, GOOD, Bench, ScriptedReviewer
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import event
 
 from app.budget import NoRoom, Payer, strictest
 from app.db import Database
-from app.schemas import AtCap, Period
+from app.schemas.vocabulary import AtCap, Period
 from tests.support.purse import HERE, LEASE, Purse
 
 ALICE = Payer(project="p", key_id="alice")

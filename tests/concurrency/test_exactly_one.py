@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.schemas import Category, Verdict
+from app.schemas.vocabulary import Category, Verdict
 from tests.support.http_service import call, http_service
 from tests.support.pipelines import GOOD, Bench, ScriptedReviewer, found
 from tests.support.postgres import on_sqlite

@@ -12,7 +12,8 @@ from app import budget, entries, projects
 from app.budget import Payer, Reservation
 from app.callers import LOCAL
 from app.models import Call
-from app.schemas import Category, EntryIn, Period
+from app.schemas.entries import EntryIn
+from app.schemas.vocabulary import Category, Period
 from tests.support.http_service import call, http_service
 from tests.support.pipelines import GOOD, PROJECT, Bench
 from tests.support.purse import LEASE, Purse

@@ -17,7 +17,10 @@ from app.callers import LOCAL, Caller
 from app.errors import Unavailable
 from app.pipeline import company
 from app.rounds import MOST_AT_ONCE, Answer, Asked, Rounds
-from app.schemas import Brief, CallOut, Category, EntryIn, Judgement, ReviewRequest, Role, Verdict
+from app.schemas.entries import EntryIn
+from app.schemas.judging import Brief, Judgement
+from app.schemas.reviews import CallOut, ReviewRequest
+from app.schemas.vocabulary import Category, Role, Verdict
 from tests.support.pipelines import CLEAR_SLOP, GOOD, PROJECT, SLOP, Bench
 
 STATES = (

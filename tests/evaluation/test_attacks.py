@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from app import gate
 from app.evaluation.data import Labelled, Split, Suite, load
-from app.schemas import Category, Verdict
+from app.schemas.vocabulary import Category, Verdict
 
 DATA = Path(__file__).parents[2] / "evals" / "data"
 CASES = load(DATA)

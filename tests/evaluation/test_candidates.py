@@ -8,18 +8,8 @@ import pytest
 
 from app import gate, policy
 from app.evaluation.data import Labelled, Suite, load
-from app.schemas import (
-    Brief,
-    Category,
-    EntryStatus,
-    Facts,
-    Neighbour,
-    Operation,
-    Reason,
-    Restatement,
-    Scope,
-    Verdict,
-)
+from app.schemas.judging import Brief, Facts, Neighbour, Restatement
+from app.schemas.vocabulary import Category, EntryStatus, Operation, Reason, Scope, Verdict
 
 EVALS = Path(__file__).parents[2] / "evals"
 DATA = EVALS / "data"

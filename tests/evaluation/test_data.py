@@ -7,7 +7,7 @@ import pytest
 
 from app.errors import Invalid
 from app.evaluation.data import Split, Suite, load, split_of
-from app.schemas import Verdict
+from app.schemas.vocabulary import Verdict
 
 DATA = Path(__file__).parents[2] / "evals" / "data"
 

@@ -12,7 +12,8 @@ from app.evaluation import bars, baselines, score
 from app.evaluation.data import ExpectedFacts, Labelled, Split, Suite
 from app.evaluation.run import Judged
 from app.evaluation.score import Share
-from app.schemas import Category, Reason, Shortcut, Verdict
+from app.schemas.judging import Shortcut
+from app.schemas.vocabulary import Category, Reason, Verdict
 
 
 def case(number: int, verdict: Verdict, suite: Suite = Suite.CANDIDATES, text: str = "One two three four") -> Labelled:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.schemas import MAX_TEXT, Reason
+from app.schemas.fields import MAX_TEXT
+from app.schemas.vocabulary import Reason
 from hooks import store_hygiene_gate as hook
 
 SKILL = Path(__file__).parents[2] / "skills" / "hygiene" / "SKILL.md"

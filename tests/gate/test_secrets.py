@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import gate as service
-from app.schemas import Reason
+from app.schemas.vocabulary import Reason
 from hooks.store_hygiene_gate import find_secrets, gate, redact
 from tests.support.canaries import HEX, Maker, canaries, embedded, spoken
 

@@ -16,7 +16,8 @@ from app.db import Database
 from app.errors import ConfigurationError, Conflict, Invalid, NotFound
 from app.keys import Pepper
 from app.models import ApiKey
-from app.schemas import KeyIn, KeyMade, Role
+from app.schemas.keys import KeyIn, KeyMade
+from app.schemas.vocabulary import Role
 from tests.support.team import SECRET
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

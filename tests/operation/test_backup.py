@@ -18,7 +18,8 @@ from app.callers import LOCAL
 from app.db import Database
 from app.errors import BouncerError, ConfigurationError, Conflict, Invalid, NotFound
 from app.main import build_pipeline
-from app.schemas import Category, EntryIn
+from app.schemas.entries import EntryIn
+from app.schemas.vocabulary import Category
 from app.settings import Settings
 from tests.support.http_service import call
 from tests.support.pipelines import GOOD, Bench

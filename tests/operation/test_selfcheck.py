@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from app.errors import ConfigurationError
 from app.main import build_model, build_pipeline
-from app.schemas import Level
+from app.schemas.vocabulary import Level
 from app.selfcheck import faults
 from app.settings import Settings
 from tests.support.purse import Purse

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.breaker import OUTAGES, Breaker
-from app.schemas import Fault
+from app.schemas.judging import Fault
 from tests.support.pipelines import Clock
 
 COOL_DOWN = timedelta(seconds=30)

@@ -1,7 +1,8 @@
 """Sessions belong to their key: retries, updates and refusals of another's session of the same id count for nothing."""
 
 from app.callers import Caller
-from app.schemas import Candidate, Operation, Role, Verdict
+from app.schemas.reviews import Candidate
+from app.schemas.vocabulary import Operation, Role, Verdict
 from tests.support.pipelines import GOOD, Bench, ScriptedReviewer, found
 
 ANN, BEN = Caller("ann", Role.MEMBER), Caller("ben", Role.MEMBER)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.schemas import Reason, Verdict
+from app.schemas.vocabulary import Reason, Verdict
 from tests.support.pipelines import GOOD, SLOP, Bench
 
 

@@ -1,6 +1,7 @@
 """Memories in files: many may lie under one key, the file, and an edit of it is an update in place."""
 
-from app.schemas import Candidate, Category, Operation, Reason, Verdict
+from app.schemas.reviews import Candidate
+from app.schemas.vocabulary import Category, Operation, Reason, Verdict
 from tests.support.pipelines import GOOD, Bench, ScriptedReviewer, found
 
 FILE = "MEMORY.md"

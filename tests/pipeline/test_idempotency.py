@@ -6,7 +6,7 @@ import pytest
 
 from app.callers import LOCAL
 from app.errors import Conflict, Unavailable
-from app.schemas import Verdict
+from app.schemas.vocabulary import Verdict
 from tests.support.pipelines import COST, GOOD, SLOP, Bench, ScriptedReviewer
 
 

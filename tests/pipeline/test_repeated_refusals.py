@@ -1,6 +1,7 @@
 """Rephrasing until some wording happens to pass has a bound: then a person decides."""
 
-from app.schemas import Fault, Scope, Verdict
+from app.schemas.judging import Fault
+from app.schemas.vocabulary import Scope, Verdict
 from tests.support.pipelines import GOOD, Bench, ScriptedReviewer, found
 
 TOO_SPECIFIC = found(scope=Scope.RESOURCE)

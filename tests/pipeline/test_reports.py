@@ -3,7 +3,9 @@
 import pytest
 
 from app.errors import NotFound
-from app.schemas import Candidate, DeletedReport, Operation, Verdict
+from app.schemas.entries import DeletedReport
+from app.schemas.reviews import Candidate
+from app.schemas.vocabulary import Operation, Verdict
 from tests.support.pipelines import GOOD, PROJECT, SLOP, Bench
 
 

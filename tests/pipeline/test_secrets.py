@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from app.errors import Invalid
-from app.schemas import Candidate, Category, EntryIn, Reason, Verdict
+from app.schemas.entries import EntryIn
+from app.schemas.reviews import Candidate
+from app.schemas.vocabulary import Category, Reason, Verdict
 from tests.support.documents import document
 from tests.support.pipelines import GOOD, PROJECT, Bench, ScriptedReviewer
 from tests.support.postgres import on_sqlite

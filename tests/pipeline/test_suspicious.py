@@ -5,7 +5,8 @@ import pytest
 from app.callers import LOCAL
 from app.native_hook import answer
 from app.reviewers.offline import OfflineReviewer
-from app.schemas import Brief, Fault, Judgement, Verdict
+from app.schemas.judging import Brief, Fault, Judgement
+from app.schemas.vocabulary import Verdict
 from tests.support.pipelines import GOOD, Bench, facts
 
 

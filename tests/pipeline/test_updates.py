@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
-from app.schemas import Brief, Candidate, Category, Judgement, Operation, Reason, ReviewOut, Verdict
+from app.schemas.judging import Brief, Judgement
+from app.schemas.reviews import Candidate, ReviewOut
+from app.schemas.vocabulary import Category, Operation, Reason, Verdict
 from tests.support.pipelines import GOOD, PROJECT, Bench, ScriptedReviewer, found
 
 STATES = (

@@ -4,7 +4,9 @@ from datetime import datetime
 
 import pytest
 
-from app.schemas import Candidate, Category, Fault, Level, Operation, Reason, Restatement, Scope, Verdict
+from app.schemas.judging import Fault, Restatement
+from app.schemas.reviews import Candidate
+from app.schemas.vocabulary import Category, Level, Operation, Reason, Scope, Verdict
 from tests.support.canaries import canaries
 from tests.support.documents import document
 from tests.support.pipelines import GOOD, PROJECT, SLOP, Bench, ScriptedReviewer, failed, found

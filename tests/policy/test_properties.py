@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import policy
-from app.schemas import Brief, Category, EntryStatus, Facts, Reason, Restatement, Scope, Verdict
+from app.schemas.judging import Brief, Facts, Restatement
+from app.schemas.vocabulary import Category, EntryStatus, Reason, Scope, Verdict
 from tests.support.briefs import briefs
 
 labels = st.none() | st.sampled_from(["E1", "E2", "E3", "E4", "E9", ""])

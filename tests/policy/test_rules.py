@@ -3,7 +3,8 @@
 import pytest
 
 from app import policy
-from app.schemas import Brief, Category, Decision, EntryStatus, Facts, Reason, Restatement, Scope, Verdict
+from app.schemas.judging import Brief, Decision, Facts, Restatement
+from app.schemas.vocabulary import Category, EntryStatus, Reason, Scope, Verdict
 from tests.support.briefs import brief, neighbour, passage
 from tests.support.pipelines import facts
 

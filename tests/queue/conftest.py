@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from app.queue import Queue
-from app.schemas import Fault, Verdict
+from app.schemas.judging import Fault
+from app.schemas.vocabulary import Verdict
 from tests.support.pipelines import GOOD, Bench, ScriptedReviewer, failed
 
 

@@ -5,7 +5,9 @@ import pytest
 from app.callers import LOCAL, Caller
 from app.errors import Forbidden, NotFound
 from app.queue import Queue
-from app.schemas import DecisionIn, Fault, Role, Verdict, WithdrawalIn
+from app.schemas.judging import Fault
+from app.schemas.queue import DecisionIn, WithdrawalIn
+from app.schemas.vocabulary import Role, Verdict
 from tests.support.pipelines import GOOD, PROJECT, Bench, ScriptedReviewer, failed, found
 
 ANN, BEN = (Caller(name, Role.MEMBER, frozenset({PROJECT})) for name in ("ann", "ben"))

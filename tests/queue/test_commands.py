@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from app.evaluation.data import load
-from app.schemas import Category, Verdict
+from app.schemas.vocabulary import Category, Verdict
 from tests.support.commands import bouncer, complaint
 from tests.support.http_service import call, http_service
 from tests.support.pipelines import GOOD, SLOP

@@ -7,7 +7,10 @@ import pytest
 from app.callers import LOCAL
 from app.errors import Invalid, NotFound
 from app.queue import Queue
-from app.schemas import Candidate, Category, DecisionIn, Fault, Telling, Verdict
+from app.schemas.judging import Fault
+from app.schemas.queue import DecisionIn
+from app.schemas.reviews import Candidate, Telling
+from app.schemas.vocabulary import Category, Verdict
 from tests.queue.conftest import Hold
 from tests.support.pipelines import GOOD, PROJECT, SLOP, Bench, ScriptedReviewer, failed, found
 

@@ -7,7 +7,9 @@ import pytest
 from app import held
 from app.callers import LOCAL
 from app.queue import Queue
-from app.schemas import AtCap, DecisionIn, Fault, HeldOut, Verdict
+from app.schemas.judging import Fault
+from app.schemas.queue import DecisionIn, HeldOut
+from app.schemas.vocabulary import AtCap, Verdict
 from tests.queue.conftest import Hold
 from tests.support.pipelines import COST, GOOD, PROJECT, Bench, ScriptedReviewer, failed, found
 

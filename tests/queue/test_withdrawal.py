@@ -2,7 +2,9 @@
 
 from app.callers import LOCAL
 from app.queue import Queue
-from app.schemas import Candidate, Category, DecisionIn, Verdict, WithdrawalIn, WithdrawalOut
+from app.schemas.queue import DecisionIn, WithdrawalIn, WithdrawalOut
+from app.schemas.reviews import Candidate
+from app.schemas.vocabulary import Category, Verdict
 from tests.queue.conftest import Hold
 from tests.support.pipelines import GOOD, PROJECT, Bench, ScriptedReviewer, found
 

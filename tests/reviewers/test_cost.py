@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from app.prices import load_prices
 from app.prompts import draw_nonce
 from app.reviewers.anthropic import ATTEMPTS, AnthropicReviewer
-from app.schemas import Brief
+from app.schemas.judging import Brief
 from app.settings import Settings
 from tests.reviewers.conftest import KEY
 from tests.support.briefs import brief, briefs

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from app.reviewers.anthropic import ATTEMPTS, AnthropicReviewer
-from app.schemas import Fault
+from app.schemas.judging import Fault
 from app.settings import Settings
 from tests.support.briefs import brief
 from tests.support.messages_api import MessagesApi, Step, drop, error, reply, slow

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from app.errors import ConfigurationError
 from app.reviewers import Reviewer
 from app.reviewers.anthropic import FAULTS, AnthropicReviewer
-from app.schemas import Fault
+from app.schemas.judging import Fault
 from app.settings import Settings
 from tests.reviewers.conftest import KEY
 from tests.support.briefs import brief, neighbour

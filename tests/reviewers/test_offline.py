@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.reviewers.offline import CATEGORIES, OfflineReviewer
-from app.schemas import Category, Fault, Judgement, Scope
+from app.schemas.judging import Fault, Judgement
+from app.schemas.vocabulary import Category, Scope
 from tests.support.briefs import brief
 
 GOOD = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.reviewers import pairs, spelling
 from app.reviewers.offline import OfflineReviewer
 from app.reviewers.pairs import Side
-from app.schemas import Category
+from app.schemas.vocabulary import Category
 from tests.support.briefs import brief, neighbour, passage
 
 STORED = (

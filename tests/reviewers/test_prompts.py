@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from app import gate
 from app.errors import ConfigurationError
 from app.prompts import draw_nonce, facts_schema, load_prompts, neutralised, untrusted_texts
-from app.schemas import Brief, Category, Facts, Scope
+from app.schemas.judging import Brief, Facts
+from app.schemas.vocabulary import Category, Scope
 from app.settings import Settings, resource
 from tests.support.briefs import brief, briefs, neighbour, passage, untrusted
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from app.reviewers.anthropic import AnthropicReviewer
 from app.reviewers.replies import NoFacts, facts_in, parse
-from app.schemas import Category, Facts, Fault
+from app.schemas.judging import Facts, Fault
+from app.schemas.vocabulary import Category
 from tests.support.briefs import brief, neighbour, passage
 from tests.support.messages_api import error, facts, refusal, reply
 

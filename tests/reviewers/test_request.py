@@ -8,7 +8,8 @@ from pydantic import SecretStr
 
 from app.prompts import facts_schema, load_prompts
 from app.reviewers.anthropic import AnthropicReviewer
-from app.schemas import Category, EntryStatus, Facts, Operation
+from app.schemas.judging import Facts
+from app.schemas.vocabulary import Category, EntryStatus, Operation
 from app.settings import Settings
 from tests.reviewers.conftest import KEY
 from tests.support.briefs import brief, neighbour, passage

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from app.reviewers.anthropic import AnthropicReviewer
-from app.schemas import Category, Fault, Restatement
+from app.schemas.judging import Fault, Restatement
+from app.schemas.vocabulary import Category
 from tests.support.briefs import brief
 from tests.support.messages_api import (
     MessagesApi,

@@ -16,7 +16,9 @@ from app.documents import MOST_PASSAGES, RETIRED_DAYS
 from app.errors import Invalid, Unavailable
 from app.index import Index
 from app.passages import LONGEST, passages
-from app.schemas import DocumentIn, DocumentsOut, Level, Passage, Verdict
+from app.schemas.judging import Passage
+from app.schemas.projects import DocumentIn, DocumentsOut
+from app.schemas.vocabulary import Level, Verdict
 from tests.support.documents import document
 from tests.support.pipelines import GOOD, PROJECT, Bench, embedder
 

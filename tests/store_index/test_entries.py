@@ -6,7 +6,8 @@ from pydantic import ValidationError
 from app import entries
 from app.callers import LOCAL
 from app.errors import Conflict
-from app.schemas import Category, EntryIn, EntryOut, EntryStatus
+from app.schemas.entries import EntryIn, EntryOut
+from app.schemas.vocabulary import Category, EntryStatus
 from tests.support.pipelines import GOOD, PROJECT, Bench
 
 

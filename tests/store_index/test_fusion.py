@@ -9,7 +9,8 @@ from app import projects
 from app.callers import LOCAL
 from app.neighbours import Neighbourhood, Newcomer, Vicinity
 from app.neighbours.fusion import DEPTH, fused
-from app.schemas import Category, EntryIn
+from app.schemas.entries import EntryIn
+from app.schemas.vocabulary import Category
 from tests.support.pipelines import GOOD, PROJECT, Bench, embedder
 
 RANKINGS = st.lists(st.sampled_from("abcdefgh"), unique=True)

@@ -14,7 +14,8 @@ from app.db import Database
 from app.errors import ConfigurationError
 from app.neighbours import Indexed, in_postgres, open_neighbourhood
 from app.neighbours.in_memory import InMemory
-from app.schemas import Category, EntryIn
+from app.schemas.entries import EntryIn
+from app.schemas.vocabulary import Category
 from tests.support.pipelines import GOOD, PROJECT, Bench, embedder
 from tests.support.postgres import Postgres
 from tests.support.service import running_service

@@ -17,7 +17,7 @@ from alembic import command
 from app.callers import LOCAL, Caller
 from app.db import Database, metadata
 from app.errors import ConfigurationError
-from app.schemas import Role, Verdict
+from app.schemas.vocabulary import Role, Verdict
 from app.settings import Settings, resource
 from tests.support.documents import document
 from tests.support.pipelines import GOOD, PROJECT, Bench

@@ -11,7 +11,10 @@ from app.callers import LOCAL
 from app.db import Vector
 from app.errors import ConfigurationError
 from app.neighbours import Indexed, Neighbourhood, open_neighbourhood
-from app.schemas import Brief, Candidate, Category, EntryIn, EntryStatus, Neighbour, Operation
+from app.schemas.entries import EntryIn
+from app.schemas.judging import Brief, Neighbour
+from app.schemas.reviews import Candidate
+from app.schemas.vocabulary import Category, EntryStatus, Operation
 from tests.support.pipelines import GOOD, PROJECT, Bench, embedder
 
 FILLER = [

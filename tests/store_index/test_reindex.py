@@ -14,7 +14,8 @@ from app.documents import Documents
 from app.errors import ConfigurationError, Conflict, Unavailable
 from app.index import Index
 from app.reindex import MOST_WHILE_OTHERS_WAIT, Reindexed, reindex
-from app.schemas import Category, EntryIn
+from app.schemas.entries import EntryIn
+from app.schemas.vocabulary import Category
 from tests.support.documents import document
 from tests.support.pipelines import GOOD, PROJECT, Bench, embedder
 

@@ -2,7 +2,8 @@
 
 from hypothesis import strategies as st
 
-from app.schemas import Brief, Category, EntryStatus, Neighbour, Operation, Passage
+from app.schemas.judging import Brief, Neighbour, Passage
+from app.schemas.vocabulary import Category, EntryStatus, Operation
 
 CANDIDATE = "Kiosks poll every 90 s instead of 30; the shorter interval used the SIM cards up by mid-month."
 

@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 
-from app.schemas import DocumentIn
+from app.schemas.projects import DocumentIn
 
 
 def document(path: str, text: str, *, send: bool = True) -> DocumentIn:

@@ -22,23 +22,10 @@ from app.db import open_database
 from app.embeddings import WordLlamaEmbedder
 from app.index import Index
 from app.pipeline import Pipeline
-from app.schemas import (
-    Brief,
-    BudgetIn,
-    BudgetOut,
-    BudgetScope,
-    CallOut,
-    Candidate,
-    Category,
-    Facts,
-    Fault,
-    Judgement,
-    Level,
-    Period,
-    ReviewRequest,
-    Scope,
-    Usage,
-)
+from app.schemas.budgets import BudgetIn, BudgetOut
+from app.schemas.judging import Brief, Facts, Fault, Judgement, Usage
+from app.schemas.reviews import CallOut, Candidate, ReviewRequest
+from app.schemas.vocabulary import BudgetScope, Category, Level, Period, Scope
 from app.settings import Settings
 
 PROJECT = "github.com/acme/payments"

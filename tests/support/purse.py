@@ -10,7 +10,8 @@ from app.budget import NoRoom, Payer, Reservation, Setting
 from app.callers import LOCAL
 from app.db import Database, new_id
 from app.models import Call, Project
-from app.schemas import AtCap, BudgetIn, BudgetOut, BudgetReport, BudgetScope, Period
+from app.schemas.budgets import BudgetIn, BudgetOut, BudgetReport
+from app.schemas.vocabulary import AtCap, BudgetScope, Period
 
 NOW = datetime(2026, 3, 31, 23, 59, tzinfo=UTC)  # a Tuesday
 LEASE = timedelta(minutes=1)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.logs import configure_logs
-from app.schemas import Category, Verdict
+from app.schemas.vocabulary import Category, Verdict
 from tests.support.pipelines import Bench, ScriptedReviewer, found
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from app.schemas import Role
+from app.schemas.vocabulary import Role
 from tests.support.http_service import http_service
 
 SECRET = secrets.token_hex(32)
