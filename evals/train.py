@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import ceil, log
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +23,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
 from app import gate
-from app.evaluation.data import Labelled, Split, Suite, load
+from app.evaluation.data import ON_REVIEWER, Labelled, Split, Suite, load
 from app.reviewers import cascade, clauses, disguises, features, linear, offline, pairs, pieces
 from app.reviewers.cascade import Certainty
 from app.reviewers.features import Known, Wording
+from app.reviewers.likeness import measures
 from app.reviewers.linear import LinearModel, Models
 from app.reviewers.pairs import Comparison, Side
 from app.reviewers.trees import Trees
@@ -45,7 +47,7 @@ ATTACK_WEIGHT, BENIGN_WEIGHT, BENIGN_TEXT_WEIGHT = 3.0, 2.0, 6.0
 ROUNDS, NEAR_STRONGEST = 4, 1.5
 MINED_NEIGHBOURS, MINED_WEIGHT, TURNED_WEIGHT = 3, 0.1, 0.5
 
-UNFIT_TREES, KIND_TREES = 300, 120  # the latter for each kind
+UNFIT_TREES, KIND_TREES, PAIR_TREES = 300, 120, 400  # kinds: for each
 SAME_SCORE = 1e-3
 
 # What the thresholds may cost, as shares of the texts that they are counted on.
@@ -53,9 +55,9 @@ GOOD_REFUSED, BENIGN_REFUSED = 0.030, 0.0080
 FALSE_STATES = 0.01
 # The fields of meaning were written by readers of these attacks and benign texts, so that even held-out scores flatter.
 BENIGN_REJECTED, GOOD_REJECTED = 0.004, 0.001
-BENIGN_HELD, GOOD_HELD = 0.100, 0.015
-# Half of what may be false at most, since new texts fare a little worse than those that a threshold was chosen on.
-FALSE_DUPLICATES, FALSE_MINED = 0.005, 0.002
+BENIGN_HELD, GOOD_HELD = 0.100, 0.035
+# Less than may be false (1%), since new texts fare a little worse than those that a threshold was chosen on.
+FALSE_DUPLICATES, FALSE_MINED = 0.0035, 0.002
 FALSE_RESTATEMENTS, FALSE_HARD_RESTATEMENTS = 0.005, 0.0
 SURE = 30.0
 
@@ -110,14 +112,19 @@ class Row:
 def rows_of(cases: Sequence[Labelled]) -> list[Row]:
     """Texts to learn from: candidates, the stored sides of pairs (good memories), attacks and benign ones.
 
-    Pairs of a candidate and its edit are left out: its words would count again and again.
+    Pairs of a candidate and its edit are left out, and a stored side counts once however many pairs it has: their words
+    would count again and again.
     """
     rows = []
+    stored: set[tuple[str, str]] = set()
     for case in cases:
         if case.of is not None:
             continue
         if case.suite is Suite.DUPLICATES:
             entry = case.entries[0]
+            if (case.project, entry.text) in stored:
+                continue
+            stored.add((case.project, entry.text))
             rows.append(
                 Row(entry.text, entry.category.value, Verdict.APPROVE, (), case.project, False, case.suite, case.kind)
             )
@@ -363,48 +370,49 @@ class Weighed:
     def train(self) -> tuple[Trees, Trees]:
         """The final trees."""
         unfit, kinds = self.fit(np.arange(len(self.measures)))
-        return self._trees(unfit), self._trees(kinds)
-
-    def _trees(self, fit: GradientBoostingClassifier) -> Trees:
-        answer, root, nodes = [], [], 0
-        parts: defaultdict[str, list[npt.NDArray[np.float64]]] = defaultdict(list)
-        for stage in fit.estimators_:
-            for place, regressor in enumerate(stage):
-                tree = regressor.tree_
-                own = np.arange(tree.node_count)
-                leaf = tree.children_left < 0
-                answer.append(place)
-                root.append(nodes)
-                parts["measure"].append(np.where(leaf, 0, tree.feature))
-                parts["limit"].append(tree.threshold)
-                parts["below"].append(nodes + np.where(leaf, own, tree.children_left))
-                parts["above"].append(nodes + np.where(leaf, own, tree.children_right))
-                parts["value"].append(np.where(leaf, fit.learning_rate * tree.value[:, 0, 0], 0.0))
-                nodes += tree.node_count
-        joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-        trees = Trees(
-            bias=np.zeros(max(answer) + 1, dtype=np.float32),
-            answer=np.array(answer, dtype=np.int32),
-            root=np.array(root, dtype=np.int32),
-            measure=joined["measure"].astype(np.int32),
-            limit=below_or_at(joined["limit"]),
-            below=joined["below"].astype(np.int32),
-            above=joined["above"].astype(np.int32),
-            value=joined["value"].astype(np.float32),
-        )
         # Fewer rows than all, since each is walked by itself.
-        some = self.measures[::50]
-        wanted = fit.decision_function(some).reshape(len(some), -1)
-        beside = wanted - np.array([trees.scores(row) for row in some])
-        if np.ptp(beside, axis=0).max() > SAME_SCORE:
-            raise AssertionError("The trees that are shipped don't say what those that were trained say.")
-        return replace(trees, bias=np.median(beside, axis=0).astype(np.float32))
+        return trees_of(unfit, self.measures[::50]), trees_of(kinds, self.measures[::50])
 
 
 def below_or_at(limits: Numbers) -> linear.Floats:
     """The limits in single precision, none above what it was: no measure may change sides."""
     rounded = limits.astype(np.float32)
     return np.where(rounded > limits, np.nextafter(rounded, np.float32(-np.inf)), rounded).astype(np.float32)
+
+
+def trees_of(fit: GradientBoostingClassifier, some: npt.NDArray[Any]) -> Trees:
+    """The trees as they are shipped, once they say of some rows of measures what those that were trained say."""
+    answer, root, nodes = [], [], 0
+    parts: defaultdict[str, list[npt.NDArray[np.float64]]] = defaultdict(list)
+    for stage in fit.estimators_:
+        for place, regressor in enumerate(stage):
+            tree = regressor.tree_
+            own = np.arange(tree.node_count)
+            leaf = tree.children_left < 0
+            answer.append(place)
+            root.append(nodes)
+            parts["measure"].append(np.where(leaf, 0, tree.feature))
+            parts["limit"].append(tree.threshold)
+            parts["below"].append(nodes + np.where(leaf, own, tree.children_left))
+            parts["above"].append(nodes + np.where(leaf, own, tree.children_right))
+            parts["value"].append(np.where(leaf, fit.learning_rate * tree.value[:, 0, 0], 0.0))
+            nodes += tree.node_count
+    joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    trees = Trees(
+        bias=np.zeros(max(answer) + 1, dtype=np.float32),
+        answer=np.array(answer, dtype=np.int32),
+        root=np.array(root, dtype=np.int32),
+        measure=joined["measure"].astype(np.int32),
+        limit=below_or_at(joined["limit"]),
+        below=joined["below"].astype(np.int32),
+        above=joined["above"].astype(np.int32),
+        value=joined["value"].astype(np.float32),
+    )
+    wanted = fit.decision_function(some).reshape(len(some), -1)
+    beside = wanted - np.array([trees.scores(row) for row in some])
+    if np.ptp(beside, axis=0).max() > SAME_SCORE:
+        raise AssertionError("The trees that are shipped don't say what those that were trained say.")
+    return replace(trees, bias=np.median(beside, axis=0).astype(np.float32))
 
 
 def boosted(number: int, *, leaves: int, rate: float) -> GradientBoostingClassifier:
@@ -538,48 +546,45 @@ class Pairs:
     def __init__(self, found: Sequence[Pair]) -> None:
         compared = [Comparison(pair.stored, pair.offered) for pair in found]
         turned = [Comparison(pair.offered, pair.stored) for pair in found if not pair.mined]
-        self.measures = np.array([each.measures() for each in compared])
+        self.measures = np.array([measures(each) for each in compared])
         self.turned = np.zeros_like(self.measures)
         self.mined = np.array([pair.mined for pair in found])
-        self.turned[~self.mined] = [each.measures() for each in turned]
+        self.turned[~self.mined] = [measures(each) for each in turned]
         close = np.array([each.is_close for each in compared])
         self.equal = close & np.array([each.equal for each in compared])
         self.differ = ~self.equal & np.array([not c.is_close or c.differ or not c.is_akin for c in compared])
+        near = np.array([each.is_near for each in compared])
+        self.certain = self.equal | (near & ~self.differ)
         self.same = np.array([pair.same for pair in found])
         self.projects = [pair.project for pair in found]
 
-    def fit(self, training: npt.NDArray[np.int64]) -> Numbers:
-        """Learn, from the pairs that the exact comparison leaves open, the weights of the measures and the bias.
+    def fit(self, training: npt.NDArray[np.int64]) -> GradientBoostingClassifier:
+        """Learn, from the pairs that the exact comparison leaves open, whether they say the same.
 
-        Labelled pairs are learned from both sides, so that no weight hangs on who came first by chance.
+        Labelled pairs are learned from both sides, so that nothing hangs on who came first by chance.
         """
-        training = training[~self.differ[training] & ~self.equal[training]]
+        training = training[~self.differ[training] & ~self.certain[training]]
         labelled = training[~self.mined[training]]
-        seen = np.vstack([self.measures[training], self.turned[labelled]]).astype(np.float64)
+        seen = np.vstack([self.measures[training], self.turned[labelled]])
         same = np.concatenate([self.same[training], self.same[labelled]])
         weight = np.concatenate(
             [np.where(self.mined[training], MINED_WEIGHT, 1.0), np.full(len(labelled), TURNED_WEIGHT)]
         )
-        mean, spread = seen.mean(axis=0), seen.std(axis=0) + 1e-6
-        fit = LogisticRegression(C=1.0, max_iter=3000, random_state=0)
-        fit.fit((seen - mean) / spread, same, sample_weight=weight)
-        weights = fit.coef_[0] / spread
-        return np.append(weights, fit.intercept_[0] - weights @ mean)
+        return boosted(PAIR_TREES, leaves=12, rate=0.05).fit(seen, same, sample_weight=weight)
 
     def held_out(self) -> Numbers:
         """Scores of each pair by a model that saw nothing of its project; beyond all others where words decide."""
         scores = np.zeros(len(self.same))
         for training, rest in folds(self.projects):
-            weights = self.fit(training)
-            scores[rest] = self.measures[rest] @ weights[:-1] + weights[-1]
-        return np.where(self.equal, SURE, np.where(self.differ, -SURE, scores))
+            scores[rest] = self.fit(training).decision_function(self.measures[rest])
+        return np.where(self.certain, SURE, np.where(self.differ, -SURE, scores))
 
-    def train(self) -> linear.Floats:
-        """The final weights, then the bias."""
-        return self.fit(np.arange(len(self.same))).astype(np.float32)
+    def train(self) -> Trees:
+        """The final trees."""
+        return trees_of(self.fit(np.arange(len(self.same))), self.measures[::50])
 
 
-def restatements(cases: Sequence[Labelled], weights: linear.Floats) -> tuple[Numbers, Flags, Flags]:
+def restatements(cases: Sequence[Labelled], trees: Trees) -> tuple[Numbers, Flags, Flags]:
     """For each text the score of its likeliest quote, whether it restates one, and whether it was written for that."""
     sides: dict[str, Side] = {}
     scores, answers, hard = [], [], []
@@ -596,8 +601,12 @@ def restatements(cases: Sequence[Labelled], weights: linear.Floats) -> tuple[Num
                 continue
             if compared.equal:
                 best = SURE
-            elif not compared.differ and not compared.adds_clause and compared.is_akin:
-                best = max(best, compared.score(weights))
+            elif compared.differ or compared.adds_clause or not compared.is_akin:
+                continue
+            elif compared.is_near:
+                best = SURE
+            else:
+                best = max(best, *trees.scores(measures(compared)))
         restates = case.facts.restates is not None or Reason.RESTATES_DOCUMENT in case.reasons
         scores.append(best)
         answers.append(restates)
@@ -679,8 +688,8 @@ def train(cases: Sequence[Labelled]) -> tuple[Models, dict[str, Certainty | None
     worst = found.held_out()
     share = texts_share(worst, told[:, ATTACK], texts)
     attacks = worst + share * told[:, ATTACK]
-    compared_weights = compared.train()
-    restated, restates, hard = restatements(cases, compared_weights)
+    compared_trees = compared.train()
+    restated, restates, hard = restatements(cases, compared_trees)
     not_state = texts.good & (texts.kinds != Category.STATE.value)
     other = ~compared.same & ~compared.mined
     raw = {
@@ -703,7 +712,7 @@ def train(cases: Sequence[Labelled]) -> tuple[Models, dict[str, Certainty | None
         "attack": curve(attacks, found.attack),
         "same": curve(same[open_], compared.same[open_]),
     }
-    models = Models(texts.known, texts.train(), *weighed.train(), found.train(), compared_weights, share, curves, {})
+    models = Models(texts.known, texts.train(), *weighed.train(), found.train(), compared_trees, share, curves, {})
     belongs = {
         "unfit": "unfit",
         "attack": "attack",
@@ -739,6 +748,7 @@ def _report(
     memories = texts.lasting & texts.asked
     right = np.array(CATEGORIES)[kinds.argmax(axis=1)] == texts.kinds
     hostile = np.array([row.suite is Suite.ATTACKS for row in found.rows])
+    on_reviewer = hostile & np.array([row.kind.partition("/")[0] in ON_REVIEWER for row in found.rows])
     slop = texts.slop & texts.asked & texts.plain
     rejected, held = attacks >= raw["attack"], attacks >= raw["suspicious"]
     other = ~compared.same & ~compared.mined
@@ -750,6 +760,7 @@ def _report(
         **{f"{fault} found": refused[rows].mean() for fault, rows in texts.faulty.items()},
         "category right": right[memories].mean(),
         "attacks rejected": (rejected | texts.gated)[hostile].mean(),
+        "attacks on the reviewer not approved": (held | refused)[on_reviewer].mean(),
         "attacks not approved": (held | refused)[hostile].mean(),
         "benign refused": (refused | rejected)[texts.benign].mean(),
         "benign rejected": rejected[texts.benign].mean(),
@@ -761,7 +772,7 @@ def _report(
         "restatements found": (restated >= raw["restatement"])[restates].mean(),
         "false restatements": (restated >= raw["restatement"])[~restates].mean(),
     }.items():
-        print(f"{name:32} {share:.1%}")
+        print(f"{name:38} {share:.1%}")
 
 
 # --- designs ------------------------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ class Models:
         unfit: from what `text` says and the measures of form, whether the text cannot stand as it is.
         kinds: from the same, which kind of memory it is.
         clause: whether a clause attacks.
-        pair: weights of the measures by which two texts are compared, then the bias.
+        pair: from how alike two texts are (`app.reviewers.likeness`), whether they say the same.
         texts_share: how much a text's own score of being an attack weighs beside that of its worst clause.
         calibration: slope and offset of the logistic curve of each binary output (Platt, 1999).
         thresholds: probabilities at and above which something is acted on.
@@ -115,7 +115,7 @@ class Models:
     unfit: Trees
     kinds: Trees
     clause: LinearModel
-    pair: Floats
+    pair: Trees
     texts_share: float
     calibration: dict[str, tuple[float, float]]
     thresholds: dict[str, float]
@@ -152,7 +152,7 @@ def save(models: Models, file: Path) -> None:
         "meta": _packed(json.dumps(meta)),
         "common": _packed("\n".join(sorted(models.known.common))),
         "groups": models.known.groups,
-        "pair": models.pair,
+        **models.pair.stored("pair"),
         **_stored("text", models.text),
         **_stored("clause", models.clause),
         **models.unfit.stored("unfit"),
@@ -183,7 +183,7 @@ def load(file: Path = FILE) -> Models:
                 unfit=Trees.read("unfit", stored),
                 kinds=Trees.read("kinds", stored),
                 clause=_read("clause", stored, meta),
-                pair=stored["pair"],
+                pair=Trees.read("pair", stored),
                 texts_share=meta["texts_share"],
                 calibration={name: (pair[0], pair[1]) for name, pair in meta["calibration"].items()},
                 thresholds=meta["thresholds"],

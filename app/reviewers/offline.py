@@ -14,6 +14,7 @@ import numpy as np
 
 from app.reviewers import cascade, clauses, disguises, features, linear, pairs, pieces, wrapping
 from app.reviewers.features import Wording
+from app.reviewers.likeness import measures
 from app.reviewers.pairs import Comparison, Side
 from app.reviewers.salvage import lesson
 from app.schemas.judging import Brief, Facts, Fault, Judgement, Neighbour, Passage, Restatement
@@ -21,6 +22,7 @@ from app.schemas.vocabulary import Category, EntryStatus, Scope
 
 LONGEST_TEXT = 4000
 ALIKE_SIMILARITY = 0.80
+NEARLY_EQUAL = 0.999
 CLEARLY_HOSTILE, HARMLESS = 2.0, -20.0
 ALIKE_WORDS = 0.6
 # What may keep a memory from standing as it is, as the models name it.
@@ -242,7 +244,10 @@ class OfflineReviewer:
             return 1.0
         if compared.differ or not compared.is_akin:
             return 0.0
-        return self._models.probability("same", compared.score(self._models.pair))
+        if compared.is_near:
+            return NEARLY_EQUAL
+        (score,) = self._models.pair.scores(measures(compared))
+        return self._models.probability("same", score)
 
 
 def _fault_of_memory(said: Reading, fault: str) -> dict[str, object]:

@@ -1,9 +1,11 @@
-"""Whether two texts say the same: a calibrated score of their likeness, and an exact comparison that may forbid it.
+"""What differs between two texts, and the exact comparison, which may forbid that they say the same.
 
 Likeness alone cannot tell: "port 5432" and "port 5433" are nearer to each other than most rewordings. So the exact
-comparison looks at which words differ once spelling, fillers and templates are put aside (`app.reviewers.spelling`):
-another number, version or name, a negation more or less, a small word that turns the sense (`app.reviewers.contrasts`),
-a word in the place of another, or two that changed places, forbid it. What may differ, and how far, the score weighs.
+comparison looks at which words differ once spelling, fillers and templates are put aside (`app.reviewers.spelling`).
+Another number, version or name forbids it, and so do an exception more or less and a word that tells of a change. Where
+the texts share most of their words, so does each small difference: a negation, a small word that turns the sense
+(`app.reviewers.contrasts`), a word in the place of another, or two that changed places; if there is none, they say the
+same. Where they share fewer, likeness is weighed (`app.reviewers.likeness`).
 """
 
 import re
@@ -12,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from math import log
 
 import numpy as np
 
@@ -25,9 +26,7 @@ MOST_PIECES = 96
 LONGEST_TEXT = 1500
 SIDES_KEPT = 4096  # a few kilobytes each
 WORDS_KEPT = 16_384
-NEAR = 0.5
-HALF, NEARLY_ALL, ALL_BUT = 0.5, 0.6, 0.75
-TURNED_OVERLAP = 0.4
+NEARLY_ALL, CONDITION_OVERLAP = 0.7, 0.4
 NAMES_OVERLAP = 0.5
 AKIN = 0.35
 STEM, SHORTEST_BEGINNING = 5, 3
@@ -290,6 +289,11 @@ class Comparison:
         )
 
     @property
+    def is_near(self) -> bool:
+        """Whether they share so many words that the exact comparison alone can tell whether they say the same."""
+        return self.overlap[1] > NEARLY_ALL
+
+    @property
     def is_in_order(self) -> bool:
         """Whether the words that both say follow one another alike in both, whatever the order of the clauses."""
         inflected = self._unmatched[2]
@@ -321,28 +325,32 @@ class Comparison:
         if self.equal:
             return False
         stored, offered = self.stored, self.offered
-        if offered.numbers - stored.numbers or self._renumbered() or offered.changes > stored.changes:
+        if offered.numbers - stored.numbers or self.renumbered or offered.changes > stored.changes:
             return True
-        least, most = self.overlap
+        least, _ = self.overlap
         lost_names, added_names = self.strange_names
         if added_names and (lost_names or (self.lost and least > NAMES_OVERLAP)):
             return True
-        one_negates = bool(stored.counted[NEGATION]) != bool(offered.counted[NEGATION])
-        if least > TURNED_OVERLAP and (one_negates or stored.conditional != offered.conditional):
+        if least > CONDITION_OVERLAP and stored.conditional != offered.conditional:
             return True
-        if self.turned and (most > HALF or (least > TURNED_OVERLAP and self._opposed())):
-            return True
-        moved = least > ALL_BUT and (
-            self.displaced > (1 if self.lost and self.added else 0) or self._refocused() or self._resteps()
+        return self.is_near and (
+            self.negations > 0
+            or self.turned
+            or self.displaced > (1 if self.lost and self.added else 0)
+            or self.refocused
+            or self.resteps
+            or self.replaced
         )
-        return moved or (most > NEARLY_ALL and (self.negations > 0 or self._replaced()))
 
-    def _renumbered(self) -> bool:
+    @cached_property
+    def renumbered(self) -> bool:
         """Whether a number gave way to one that the text says elsewhere too ("bell 9 twice", then "bell 2 twice")."""
         again = (self.offered.counted - self.stored.counted).keys() & self.stored.numbers
         return bool(again) and bool(self.stored.numbers - self.offered.numbers)
 
-    def _opposed(self) -> bool:
+    @cached_property
+    def opposed(self) -> bool:
+        """Whether small words of both stand against one another: before here, after there."""
         return contrasts.opposed(self.stored.senses, self.offered.senses)
 
     @cached_property
@@ -357,16 +365,19 @@ class Comparison:
             if start
         )
 
-    def _resteps(self) -> bool:
+    @cached_property
+    def resteps(self) -> bool:
         """Whether both tell steps, and in another order."""
         return self.stored.tells_order and self.offered.tells_order and not self.is_in_order
 
-    def _refocused(self) -> bool:
+    @cached_property
+    def refocused(self) -> bool:
         """Whether "only" or "also" belongs to another word."""
         one, other = self.stored.focus, self.offered.focus
         return bool(one) and bool(other) and one.isdisjoint(other)
 
-    def _replaced(self) -> bool:
+    @cached_property
+    def replaced(self) -> bool:
         """Whether a word stands in the place of another one: the only one that differs, or of another meaning.
 
         Small words of a sense that both have are left out.
@@ -392,65 +403,6 @@ class Comparison:
             len(pairs) == 2 and pairs[0].isalpha() and not pairs[0].isascii() and pairs[0][-1:] == pairs[1][:1]
             for pairs in (lost, added)
         )
-
-    def measures(self) -> Floats:
-        """Their likeness in numbers, each about 0 to 1, for the weights of the model."""
-        stored, offered = self.stored, self.offered
-        cosine = float(stored.meaning @ offered.meaning)
-        best, other_best = self.nearest
-        telling, other_telling = stored.vocabulary[2], offered.vocabulary[2]
-        covered, other_covered = float(telling @ best), float(other_telling @ other_best)
-        least, most = self.overlap
-        runs = len(stored.runs & offered.runs) / max(1, min(len(stored.runs), len(offered.runs)))
-        size, other_size = max(1, len(stored.core)), max(1, len(offered.core))
-        lost = [s for s in self.lost if s[0] not in (NEGATION, "#")]
-        added = [s for s in self.added if s[0] not in (NEGATION, "#")]
-        lost_names, added_names = self.strange_names
-        displaced = self.displaced / max(1, self.shared)
-        return np.array(
-            [
-                cosine,
-                cosine * cosine,
-                covered,
-                other_covered,
-                covered * other_covered,
-                float(telling @ (best < NEAR)),
-                float(other_telling @ (other_best < NEAR)),
-                float(best.min(initial=1.0)),
-                float(other_best.min(initial=1.0)),
-                least,
-                most,
-                runs,
-                log(other_size / size) / 2,
-                log(min(size, other_size)) / 4,
-                min(6, len(lost)) / 6,
-                min(6, len(added)) / 6,
-                len(lost) / size,
-                len(added) / other_size,
-                float(bool(lost) and bool(added)),
-                float(not self.lost),
-                float(not self.added),
-                min(2, sum(s[0] == "#" for s in self.added)) / 2,
-                min(2, sum(s[0] == "#" for s in self.lost)) / 2,
-                min(2, len(stored.numbers & offered.numbers)) / 2,
-                min(3, len(stored.names & offered.names)) / 3,
-                min(3, len(lost_names)) / 3,
-                min(3, len(added_names)) / 3,
-                min(2, self.negations) / 2,
-                min(2, stored.changes) / 2,
-                min(2, offered.changes) / 2,
-                displaced,
-                min(4, self.displaced) / 4,
-            ],
-            dtype=np.float32,
-        )
-
-    def score(self, weights: Floats) -> float:
-        """The uncalibrated score that they say the same; the last weight is the bias."""
-        return float(self.measures() @ weights[:-1] + weights[-1])
-
-
-MEASURES = 32
 
 
 def windows(passage: str) -> Iterator[str]:
