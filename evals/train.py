@@ -1,4 +1,4 @@
-"""Train the embedded reviewer: `uv run python evals/train.py` (six minutes, and the same result each time).
+"""Train the embedded reviewer: `uv run python evals/train.py` (eight minutes, and the same result each time).
 
 Learns from the train and development splits and never looks at the test split. Curves and thresholds are set on what
 models of the same make, trained on four fifths of the projects, say of the last fifth. `--compare` prints what several

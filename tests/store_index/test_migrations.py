@@ -108,7 +108,9 @@ async def test_a_filled_database_goes_down_to_nothing_and_up_again(tmp_path: Pat
 
 async def test_each_single_step_down_and_up_keeps_the_entries_and_their_words(tmp_path: Path, empty_url: str) -> None:
     bench = Bench(tmp_path, database_url=empty_url)
-    rare = await bench.store("Always set the QZX register to zero on the ferry, because its modem counts from one.")
+    rare = await bench.store(
+        "The ferry's modem drops the first packet unless its QZX register is zero before an upload."
+    )
     await bench.store(GOOD[0])
     bench.index.put_documents(PROJECT, [document("README.md", "Migrations run before the workers start.")])
     await bench.close()
