@@ -22,6 +22,7 @@ from app.schemas.vocabulary import Category, EntryStatus, Scope
 
 LONGEST_TEXT = 4000
 ALIKE_SIMILARITY = 0.80
+# The likeness of near texts between which nothing differs; 1 is for equal words, which alone make two STATEs the same.
 NEARLY_EQUAL = 0.999
 CLEARLY_HOSTILE, HARMLESS = 2.0, -20.0
 ALIKE_WORDS = 0.6
